@@ -1,0 +1,1 @@
+"""The application without a screen: controllers, stores, settings (QtCore only)."""

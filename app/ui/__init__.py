@@ -1,0 +1,1 @@
+"""Windows, widgets and painting. No logic, no engine, no database."""

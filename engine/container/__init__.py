@@ -1,0 +1,1 @@
+"""The .qpack container: layout, opening and checking, dense weights, repack, verify, install."""

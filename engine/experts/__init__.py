@@ -1,0 +1,1 @@
+"""Streamed experts: slots (memory), policy (eviction), reader (threads), cache (joins them)."""

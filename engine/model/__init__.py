@@ -1,0 +1,1 @@
+"""The forward pass of the hybrid family: Gated DeltaNet, gated attention, sparse experts."""
