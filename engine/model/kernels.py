@@ -80,14 +80,15 @@ class Kernels(Protocol):
         q_gate: mx.array,  # (T, H·2d): per head query, then gate
         k: mx.array,  # (T, K·d)
         v: mx.array,  # (T, K·d)
-        keys: mx.array,  # (K, room, d): rows [0, past) are filled
+        keys: mx.array,  # (K, room, d): rows [0, past) are filled; room suffices
         values: mx.array,
         past: int,
         w: AttentionWeights,
-    ) -> tuple[mx.array, mx.array, mx.array]:
-        """Norms, partial RoPE, causal attention, output gate: (T, H·d), keys, values.
+    ) -> mx.array:
+        """Norms, partial RoPE, causal attention, output gate: (T, H·d).
 
-        The returned keys and values hold the T new rows at [past, past + T); room suffices.
+        Writes the T new rows into keys and values at [past, past + T), in place: a cache has one
+        owner, and rows at and after `past` mean nothing to anyone else.
         """
         ...
 

@@ -64,3 +64,13 @@ def linear(tensors: Mapping[str, mx.array], module: str, config: ModelConfig) ->
             "Download the model again.",
         )
     return Linear(weight, scales, biases, quantization.bits, quantization.group_size)
+
+
+def vector(tensors: Mapping[str, mx.array], name: str, dtype: mx.Dtype) -> mx.array:
+    """A small plain tensor (norm, convolution, gate parameter), evaluated in `dtype`."""
+    found = tensors.get(name)
+    if found is None:
+        raise BadContainer(f"The tensor {name} is missing.", "Download the model again.")
+    converted = found.astype(dtype)
+    mx.eval(converted)
+    return converted

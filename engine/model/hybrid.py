@@ -1,0 +1,176 @@
+"""Model: the whole stack of one container, run token by token or a chunk at a time.
+
+A chunk is a transaction: until its last layer is done, nothing of it is in the state. So a cancel,
+a failed read or a crash of the caller leaves the state as it was. One thread owns a model.
+T tokens, D hidden, V vocabulary.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from engine.config import ModelConfig
+from engine.container.container import Container
+from engine.errors import ContextFull
+from engine.experts.cache import ExpertCache
+from engine.model import mixers
+from engine.model.kernels import Kernels
+from engine.model.mixers import Attention, DeltaNet
+from engine.model.moe import SparseExperts, sparse_experts
+from engine.model.state import DeltaState, State
+from engine.model.weights import Linear, linear, vector
+
+log = logging.getLogger(__name__)
+
+CHUNK_TOKENS = 512  # of a prefill; bounds the activations and how long a cancel waits
+
+
+class Cancelled(Exception):
+    """The caller's `cancelled` said so; the state is as before the chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One decoder layer: a mixer, then the experts, each on a normed input with a residual."""
+
+    input_norm: mx.array  # (D,)
+    mixer: DeltaNet | Attention
+    post_norm: mx.array  # (D,)
+    experts: SparseExperts
+
+
+class Model:
+    """A loaded model. Open one with `engine.loading.load_model`."""
+
+    def __init__(
+        self,
+        container: Container,
+        tensors: Mapping[str, mx.array],
+        cache: ExpertCache,
+        kernels: Kernels,
+    ) -> None:
+        config = container.config
+        self.container = container
+        self.config = config
+        self.cache = cache
+        self.kernels = kernels
+        self.embedding = linear(tensors, "model.embed_tokens", config)
+        self.head = self._head(tensors)
+        self.norm = vector(tensors, "model.norm.weight", kernels.dtype)
+        self.layers = [_layer(tensors, i, config, kernels.dtype) for i in range(config.layer_count)]
+
+    def new_state(self) -> State:
+        """An empty state for this model."""
+        return State(self.config, self.kernels.dtype)
+
+    def prefill(
+        self,
+        ids: Sequence[int],
+        state: State,
+        *,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Callable[[int], None] = lambda done: None,
+        chunk_tokens: int = CHUNK_TOKENS,
+    ) -> mx.array:
+        """Take in `ids`, chunk by chunk; the last token's logits (V,).
+
+        `progress` hears how many of `ids` are in the state. Raises Cancelled (what `progress`
+        told is kept), ContextFull, ReadFailed.
+        """
+        logits = mx.zeros((0,))
+        for start in range(0, len(ids), chunk_tokens):
+            chunk = ids[start : start + chunk_tokens]
+            last = start + len(chunk) == len(ids)
+            hidden = self.forward(chunk, state, cancelled)
+            if last:
+                logits = self.logits(hidden[-1:])[0]
+            progress(start + len(chunk))
+        return logits
+
+    def decode(
+        self, token: int, state: State, cancelled: Callable[[], bool] = lambda: False
+    ) -> mx.array:
+        """Take in one token; its logits (V,)."""
+        return self.logits(self.forward([token], state, cancelled))[0]
+
+    def forward(
+        self, ids: Sequence[int], state: State, cancelled: Callable[[], bool] = lambda: False
+    ) -> mx.array:
+        """Take in a chunk: (T, D) after the last layer, before the final norm."""
+        self._check_room(state.length + len(ids))
+        state.reserve(len(ids))
+
+        def check() -> None:
+            if cancelled():
+                raise Cancelled
+
+        x = self.kernels.embed(self.embedding, mx.array(ids, mx.uint32))
+        deltas: list[DeltaState] = []
+        for layer in self.layers:
+            check()
+            x = self._run(layer, x, state, deltas, check)
+        mx.eval(x, [(s.conv, s.delta) for s in deltas])
+        state.commit(len(ids), deltas)
+        return x
+
+    def logits(self, hidden: mx.array) -> mx.array:
+        """(T, D) -> (T, V) float32."""
+        normed = self.kernels.rms_norm(hidden, self.norm, self.config.rms_norm_eps)
+        return self.kernels.linear(normed, self.head).astype(mx.float32)
+
+    def close(self) -> None:
+        """End the reader's threads."""
+        self.cache.close()
+
+    def _run(
+        self,
+        layer: Layer,
+        x: mx.array,
+        state: State,
+        deltas: list[DeltaState],
+        check: Callable[[], None],
+    ) -> mx.array:
+        """One layer; a DeltaNet layer's new state is appended to `deltas`."""
+        kernels, eps = self.kernels, self.config.rms_norm_eps
+        normed = kernels.rms_norm(x, layer.input_norm, eps)
+        if isinstance(layer.mixer, DeltaNet):
+            mixed, after = layer.mixer.mix(kernels, normed, state.deltas[len(deltas)])
+            deltas.append(after)
+        else:
+            attention_layers_before = layer.experts.layer - len(deltas)
+            cache = state.caches[attention_layers_before]
+            mixed = layer.mixer.mix(kernels, normed, cache, state.length)
+        x = x + mixed
+        normed = kernels.rms_norm(x, layer.post_norm, eps)
+        return layer.experts.mix(kernels, self.cache, normed, x, check)
+
+    def _head(self, tensors: Mapping[str, mx.array]) -> Linear:
+        tied = self.config.tie_word_embeddings or "lm_head.weight" not in tensors
+        return self.embedding if tied else linear(tensors, "lm_head", self.config)
+
+    def _check_room(self, length: int) -> None:
+        limit = self.config.context_length
+        if length > limit:
+            raise ContextFull(
+                f"{length:,} tokens do not fit into this model's context of {limit:,}.",
+                "Shorten the conversation or start a new one.",
+            )
+
+
+def _layer(
+    tensors: Mapping[str, mx.array], index: int, config: ModelConfig, dtype: mx.Dtype
+) -> Layer:
+    prefix = f"model.layers.{index}"
+    mixer = (
+        mixers.delta_net(tensors, f"{prefix}.linear_attn", config, dtype)
+        if config.is_linear(index)
+        else mixers.attention(tensors, f"{prefix}.self_attn", config, dtype)
+    )
+    return Layer(
+        vector(tensors, f"{prefix}.input_layernorm.weight", dtype),
+        mixer,
+        vector(tensors, f"{prefix}.post_attention_layernorm.weight", dtype),
+        sparse_experts(tensors, f"{prefix}.mlp", index, config),
+    )
