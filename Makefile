@@ -1,18 +1,21 @@
 # Two commands: `make run` and `make test`. Each does its own set-up.
 .PHONY: run test lint bench setup
-UV = PATH="$(CURDIR)/.tools/bin:$$PATH" uv
+BIN = .venv/bin
 
 setup:
 	@packaging/setup.sh
 
 test: setup
-	@$(UV) run --frozen pytest
+	@$(BIN)/pytest
 
 lint: setup
-	@$(UV) run --frozen ruff check .
-	@$(UV) run --frozen ruff format --check .
-	@$(UV) run --frozen mypy
-	@$(UV) run --frozen lint-imports
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
 
 run: setup
 	@packaging/run.sh
+
+bench: setup
+	@$(BIN)/python -m tests.bench
