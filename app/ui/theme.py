@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontDatabase,
+    QFontInfo,
     QGuiApplication,
     QIcon,
     QIconEngine,
@@ -147,7 +148,7 @@ def font(
 ) -> QFont:
     """The system's font; `tabular` figures for numbers that change in place."""
     chosen = QFont(QGuiApplication.font())
-    chosen.setPointSizeF(max(chosen.pointSizeF(), 1.0) * size * scale)
+    chosen.setPointSizeF(_system_points() * size * scale)
     chosen.setWeight(weight)
     if tabular:
         chosen.setFeature(QFont.Tag("tnum"), 1)
@@ -157,8 +158,12 @@ def font(
 def code_font(scale: float = 1.0) -> QFont:
     """The system's font of fixed width, as large as running text looks beside it."""
     chosen = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    chosen.setPointSizeF(max(QGuiApplication.font().pointSizeF(), 1.0) * 0.96 * scale)
+    chosen.setPointSizeF(_system_points() * 0.96 * scale)
     return chosen
+
+
+def _system_points() -> float:
+    return QFontInfo(QGuiApplication.font()).pointSizeF()  # of a font set in pixels, too
 
 
 def icon(name: str, role: Role = Role.SECONDARY) -> QIcon:

@@ -1,0 +1,107 @@
+"""Settings: what a person can choose, typed; and how defaults, presets and overrides combine.
+
+Threading: frozen values, free to pass between threads. `app.settings_store` keeps them on disk
+and tells of changes. In `Sampling` and `Overrides`, `None` means "not chosen here": the next one
+in the order conversation, application, model decides.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+from engine.options import GenerationOptions
+
+Appearance = Literal["system", "light", "dark"]
+
+TEXT_SIZES = (80, 90, 100, 110, 125, 150, 175, 200)  # per cent
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are chosen. Limits are those of `GenerationOptions`, which refuses the rest."""
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+    def over(self, base: "Sampling") -> "Sampling":
+        """These choices, and `base`'s where nothing was chosen here."""
+        return Sampling(
+            **{
+                f.name: mine if (mine := getattr(self, f.name)) is not None else theirs
+                for f in fields(Sampling)
+                for theirs in (getattr(base, f.name),)
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named way of answering."""
+
+    name: str
+    system_prompt: str = ""
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What one conversation does differently from the application's settings."""
+
+    system_prompt: str | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    thinking: bool | None = None
+
+    def differing(self) -> frozenset[str]:
+        """Names of what differs, for the dots: "system_prompt", "thinking", "temperature", ..."""
+        own = {name for name in ("system_prompt", "thinking") if getattr(self, name) is not None}
+        sampling = {f.name for f in fields(Sampling) if getattr(self.sampling, f.name) is not None}
+        return frozenset(own | sampling)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The application's settings."""
+
+    appearance: Appearance = "system"
+    text_size: int = 100  # per cent, of the transcript
+    return_sends: bool = True  # False: Return breaks the line, Command-Return sends
+    reasoning_open: bool = False  # thinking is shown unfolded
+    system_prompt: str = ""
+    sampling: Sampling = field(default_factory=Sampling)
+    thinking: bool | None = None  # None: as the model does by itself
+    presets: tuple[Preset, ...] = ()
+    model: str = ""  # path of the model for new conversations; "": none chosen yet
+    memory_bytes: int | None = None  # None: planned from what is free
+    model_folders: tuple[str, ...] = ()  # beside the data folder's own
+    endpoint: str = ""  # of the model hub; "": its usual one
+    titles_by_model: bool = True
+    notify_when_done: bool = True
+    load_at_start: bool = False  # otherwise at the first message
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What one answer is made with."""
+
+    system_prompt: str
+    options: GenerationOptions
+
+
+def resolve(settings: Settings, overrides: Overrides) -> Resolved:
+    """The conversation's choices over the application's. Raises BadOption for impossible ones."""
+    prompt = overrides.system_prompt
+    thinking = overrides.thinking
+    sampling = overrides.sampling.over(settings.sampling)
+    return Resolved(
+        system_prompt=settings.system_prompt if prompt is None else prompt,
+        options=GenerationOptions(
+            **{f.name: getattr(sampling, f.name) for f in fields(Sampling)},
+            thinking=settings.thinking if thinking is None else thinking,
+        ),
+    )
