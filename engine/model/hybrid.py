@@ -106,7 +106,7 @@ class Model:
             if cancelled():
                 raise Cancelled
 
-        x = self.kernels.embed(self.embedding, mx.array(ids, mx.uint32))
+        x = self.kernels.embed(self.embedding, mx.array(list(ids), mx.uint32))
         deltas: list[DeltaState] = []
         for layer in self.layers:
             check()

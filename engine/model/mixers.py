@@ -63,9 +63,7 @@ class DeltaNet:
     out: Linear
     weights: DeltaNetWeights
 
-    def mix(
-        self, kernels: Kernels, x: mx.array, state: DeltaState
-    ) -> tuple[mx.array, DeltaState]:
+    def mix(self, kernels: Kernels, x: mx.array, state: DeltaState) -> tuple[mx.array, DeltaState]:
         """(T, D) -> (T, D) and the state after these tokens."""
         mixed, z, a, b = self.projections.project(kernels, x, self.weights)
         y, conv, delta = kernels.delta_net(mixed, z, a, b, state.conv, state.delta, self.weights)

@@ -1,0 +1,79 @@
+"""PrefixCache: snapshots by the token ids that led to them, under a budget of memory.
+
+Knows nothing of models or text. A conversation's next turn, an edited or regenerated one, and a
+conversation that comes back all begin with ids that were read before: the longest such prefix with
+a snapshot is where reading goes on.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model.state import Snapshot, snapshots_bytes
+
+
+@dataclass(slots=True)
+class _Entry:
+    ids: NDArray[np.uint32]
+    snapshot: Snapshot
+    used: int
+
+    def begins(self, ids: NDArray[np.uint32]) -> bool:
+        """Whether `ids` start with this entry's."""
+        length = self.ids.size
+        return length <= ids.size and bool(np.array_equal(self.ids, ids[:length]))
+
+
+class PrefixCache:
+    """Least recently used snapshots go first; of one conversation, the earlier turns."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.budget_bytes = budget_bytes
+        self._entries: list[_Entry] = []
+        self._clock = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the snapshots hold, what they share counted once."""
+        return snapshots_bytes(entry.snapshot for entry in self._entries)
+
+    def longest(self, ids: Sequence[int]) -> Snapshot | None:
+        """The snapshot of the longest known prefix of `ids`; it counts as used."""
+        asked = np.asarray(ids, np.uint32)
+        found = [entry for entry in self._entries if entry.begins(asked)]
+        if not found:
+            return None
+        best = max(found, key=lambda entry: entry.ids.size)
+        best.used = next(self._clock)
+        return best.snapshot
+
+    def add(self, ids: Sequence[int], snapshot: Snapshot) -> None:
+        """Keep the snapshot taken after exactly `ids`; make room for it."""
+        if len(ids) != snapshot.length:
+            raise ValueError(f"{len(ids)} ids for a snapshot of {snapshot.length} tokens")
+        added = np.asarray(ids, np.uint32)
+        self._entries = [e for e in self._entries if not np.array_equal(e.ids, added)]
+        self._entries.append(_Entry(added, snapshot, next(self._clock)))
+        self.shrink(self.budget_bytes)
+
+    def shrink(self, budget_bytes: int) -> None:
+        """Drop snapshots until they fit; the newest stays while it alone fits."""
+        while self._entries and self.nbytes > budget_bytes:
+            self._entries.remove(self._victim())
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+
+    def _victim(self) -> _Entry:
+        def rank(entry: _Entry) -> tuple[bool, int]:
+            continued = any(o is not entry and entry.begins(o.ids) for o in self._entries)
+            return not continued, entry.used
+
+        return min(self._entries, key=rank)
