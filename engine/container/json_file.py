@@ -1,0 +1,100 @@
+"""JSON objects from files that nobody vouches for, and their durable writing.
+
+A file is read whole only below a limit and only if it is a regular file (a pipe would hang).
+Duplicate keys are refused: two readers could see two different files.
+"""
+
+import json
+import os
+import reprlib
+import stat
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from engine.container.durable import replace_file
+from engine.errors import BadContainer
+
+LARGEST_JSON = 64 << 20  # bytes; the largest real one, an index of 80B, has under 10 MB
+REDOWNLOAD = "Download or repack the model again."
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in `path`. Raises BadContainer naming the file."""
+    return parse_object(read_bytes(path), str(path))
+
+
+def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
+    """The bytes of a small regular file. Raises BadContainer where it is missing or too large."""
+    size = file_size(path)
+    if size > limit:
+        raise BadContainer(f"{path} has {size} bytes, at most {limit} are expected.", REDOWNLOAD)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def file_size(path: Path) -> int:
+    """The size of a regular file in bytes; links are followed. Raises BadContainer otherwise."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError as error:
+        raise BadContainer(f"{path} is missing.", REDOWNLOAD) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise BadContainer(f"{path} is not a regular file.", REDOWNLOAD)
+    return status.st_size
+
+
+def unreadable(path: Path, error: OSError) -> BadContainer:
+    """The error for a file that the system does not let us read."""
+    return BadContainer(f"{path} cannot be read: {error.strerror}.", "Check the disk.")
+
+
+def parse_object(raw: bytes, name: str) -> dict[str, Any]:
+    """Parse UTF-8 JSON whose top is an object; `name` is what errors call it."""
+    try:
+        value = json.loads(raw.decode("utf-8"), object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise BadContainer(f"{name} is not readable JSON: {error}.", REDOWNLOAD) from error
+    if not isinstance(value, dict):
+        raise BadContainer(f"{name} is not a JSON object.", REDOWNLOAD)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {shown(twice)} stands twice")
+    return found
+
+
+def shown(value: object) -> str:
+    """A hostile value, cut to what a sentence can hold."""
+    return reprlib.repr(value)
+
+
+def whole_number(
+    data: dict[str, Any], key: str, name: str, *, least: int = 0, most: int = 2**62
+) -> int:
+    """An integer field within bounds. Raises BadContainer naming file, key and value."""
+    value = data.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadContainer(
+            f"{name}: {key} is {shown(value)}, expected a whole number from {least} to {most}.",
+            REDOWNLOAD,
+        )
+    return value
+
+
+def encode(value: object) -> bytes:
+    """Readable JSON with sorted keys, as every file of a container is written."""
+    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def write_object(path: Path, value: object) -> None:
+    """Write JSON so that after a crash the file is the old one or the new one."""
+    replace_file(path, encode(value))
