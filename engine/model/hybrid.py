@@ -6,8 +6,9 @@ T tokens, D hidden, V vocabulary.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import mlx.core as mx
 
@@ -15,6 +16,8 @@ from engine.config import ModelConfig
 from engine.container.container import Container
 from engine.errors import ContextFull
 from engine.experts.cache import ExpertCache
+from engine.experts.reader import ExpertReader
+from engine.memory.plan import MemoryPlan
 from engine.model import mixers
 from engine.model.kernels import Kernels
 from engine.model.mixers import Attention, DeltaNet
@@ -50,12 +53,16 @@ class Model:
         tensors: Mapping[str, mx.array],
         cache: ExpertCache,
         kernels: Kernels,
+        plan: MemoryPlan,
+        reader: ExpertReader,
     ) -> None:
         config = container.config
         self.container = container
         self.config = config
         self.cache = cache
         self.kernels = kernels
+        self.plan = plan
+        self._reader = reader
         self.embedding = linear(tensors, "model.embed_tokens", config)
         self.head = self._head(tensors)
         self.norm = vector(tensors, "model.norm.weight", kernels.dtype)
@@ -69,25 +76,29 @@ class Model:
         self,
         ids: Sequence[int],
         state: State,
-        *,
         cancelled: Callable[[], bool] = lambda: False,
-        progress: Callable[[int], None] = lambda done: None,
         chunk_tokens: int = CHUNK_TOKENS,
-    ) -> mx.array:
-        """Take in `ids`, chunk by chunk; the last token's logits (V,).
+    ) -> Generator[int, None, mx.array]:
+        """Take in `ids` (at least one), chunk by chunk; returns the last token's logits (V,).
 
-        `progress` hears how many of `ids` are in the state. Raises Cancelled (what `progress`
-        told is kept), ContextFull, ReadFailed.
+        Yields how many of `ids` are in the state. Raises Cancelled (what was yielded is kept),
+        ContextFull, ReadFailed.
         """
-        logits = mx.zeros((0,))
+        hidden = mx.zeros((1, self.config.hidden_size))
         for start in range(0, len(ids), chunk_tokens):
             chunk = ids[start : start + chunk_tokens]
-            last = start + len(chunk) == len(ids)
             hidden = self.forward(chunk, state, cancelled)
-            if last:
-                logits = self.logits(hidden[-1:])[0]
-            progress(start + len(chunk))
-        return logits
+            yield start + len(chunk)
+        return self.logits(hidden[-1:])[0]
+
+    def read(self, ids: Sequence[int], state: State, chunk_tokens: int = CHUNK_TOKENS) -> mx.array:
+        """Prefill without a word: the last token's logits (V,)."""
+        steps = self.prefill(ids, state, chunk_tokens=chunk_tokens)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast("mx.array", end.value)
 
     def decode(
         self, token: int, state: State, cancelled: Callable[[], bool] = lambda: False
@@ -122,7 +133,7 @@ class Model:
 
     def close(self) -> None:
         """End the reader's threads."""
-        self.cache.close()
+        self._reader.close()
 
     def _run(
         self,
