@@ -6,8 +6,9 @@ An `id` ties a generation's events to the command that asked for it.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 from engine.events import AnswerStats, FinishReason
 from engine.options import GenerationOptions
@@ -123,10 +124,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """A model is being loaded: `done` of `total` bytes."""
+    """A model is being loaded: the step it is at, and how much of that is done, 0 to 1."""
 
-    done: int
-    total: int
+    phase: str
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +140,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """No model is loaded any more; the process still holds `memory_bytes`."""
-
-    memory_bytes: int
+    """No model is loaded any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +250,20 @@ def encode(message: Command | Event) -> bytes:
     """One line, with its newline."""
     body = {"type": type(message).__name__, **to_json(message)}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Whole lines until the end. One that is too long comes cut, for `decode_*` to refuse it.
+
+    A last line without newline is dropped: its writer died in the middle of it.
+    """
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        if line.endswith(b"\n"):
+            yield line
+        elif len(line) > MAX_LINE_BYTES:
+            yield line
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_LINE_BYTES)
 
 
 def decode_command(line: bytes) -> Command:

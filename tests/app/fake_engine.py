@@ -1,0 +1,196 @@
+"""An engine process that plays a script: the real host and protocol, without a model.
+
+    python tests/app/fake_engine.py SCRIPT.json
+
+The script is one JSON object; every key is optional:
+
+    load: {delay_s, steps, error: {kind, message, remedy}, crash}
+    answers: a list; the n-th generation plays the n-th, the last one repeats. Each has
+        match        play this answer only when the last message contains this text
+        prefill      [tokens, steps, delay_s a step]
+        reasoning    list of deltas, or a text that is cut at blanks
+        text         the same; "{echo}" stands for the last message
+        delay_s      before every delta
+        crash_at     die (SIGABRT) before delta n;  exit_at: leave quietly with code 3
+        stall_at     stop speaking before delta n, deaf to Cancel
+        error_at     n, with error: {kind, message, remedy}
+        bug_at       raise a bug before delta n
+        reason       "stop", "length" or "context"
+    words_log: a file which gets a line "time<TAB>characters of text so far" for every delta
+    memory: list of {level, message}: told one by one between tokens
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from engine import errors, events, host
+from engine import protocol as wire
+from engine.options import GenerationOptions
+
+MB = 1_000_000
+
+
+class ScriptedEngine:
+    """Plays `script` to whoever asks."""
+
+    def __init__(self, script: dict[str, Any], path: str) -> None:
+        self._answers = list(script.get("answers", [{"text": "Hello."}]))
+        self._memory = list(script.get("memory", []))
+        self._words_log = script.get("words_log")
+        self.facts = wire.ModelFacts(
+            name=Path(path).name,
+            path=path,
+            family="fake",
+            context_length=script.get("context_length", 4096),
+            layer_count=4,
+            expert_count=8,
+            experts_per_token=2,
+            can_think=True,
+        )
+        self.plan = wire.MemoryPlan(100 * MB, 40 * MB, 40 * MB, 10 * MB, 10 * MB, 4)
+
+    def stream(
+        self,
+        messages: Sequence[wire.ChatMessage],
+        options: GenerationOptions,
+        cancel: threading.Event,
+    ) -> Iterator[events.Event]:
+        """Play the next answer."""
+        answer = self._next_answer(messages[-1].content)
+        yield from self._prefill(answer.get("prefill", [8, 1, 0]), cancel)
+        deltas = list(_deltas(answer, messages[-1].content))
+        text, count = "", 0
+        for count, delta in enumerate(deltas):
+            if cancel.wait(answer.get("delay_s", 0)):
+                break
+            self._misbehave(answer, count)
+            text += delta.text if isinstance(delta, events.TextDelta) else ""
+            self._log_words(len(text))
+            yield delta
+        self._misbehave(answer, len(deltas))
+        reason = "cancelled" if cancel.is_set() else answer.get("reason", "stop")
+        yield events.Finished(reason, text, (), _stats(count + 1))
+
+    def count_tokens(self, messages: Sequence[wire.ChatMessage]) -> int:
+        """A token a word."""
+        return sum(len(message.content.split()) for message in messages)
+
+    def resize(self, memory_bytes: int) -> wire.MemoryChanged:
+        """Nothing but new numbers."""
+        self.plan = wire.MemoryPlan(
+            memory_bytes, 40 * MB, memory_bytes - 60 * MB, 10 * MB, 10 * MB, 2
+        )
+        return wire.MemoryChanged("normal", "Resized.", self.plan)
+
+    def tend(self) -> Sequence[wire.MemoryChanged]:
+        """The next memory event of the script."""
+        if not self._memory:
+            return ()
+        event = self._memory.pop(0)
+        return (wire.MemoryChanged(event["level"], event["message"], self.plan),)
+
+    def stats(self) -> wire.EngineStats:
+        """Constant figures."""
+        return wire.EngineStats(90 * MB, 0.71, 2.9e9, 85.0, 30.0)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _next_answer(self, prompt: str) -> dict[str, Any]:
+        fitting = [a for a in self._answers if re.search(a.get("match", ""), prompt)]
+        answer: dict[str, Any] = fitting[0]
+        if len(fitting) > 1:
+            self._answers.remove(answer)
+        return answer
+
+    def _prefill(
+        self, plan: Sequence[float], cancel: threading.Event
+    ) -> Iterator[events.PrefillProgress]:
+        tokens, steps, delay_s = plan
+        for step in range(1, int(steps) + 1):
+            if cancel.wait(delay_s):
+                return
+            yield events.PrefillProgress(int(tokens * step / steps), int(tokens), 0)
+
+    def _misbehave(self, answer: dict[str, Any], count: int) -> None:
+        if answer.get("crash_at") == count:
+            os.kill(os.getpid(), signal.SIGABRT)
+        if answer.get("exit_at") == count:
+            os._exit(3)
+        if answer.get("stall_at") == count:
+            time.sleep(3600)
+        if answer.get("error_at") == count:
+            raise _error(answer["error"])
+        if answer.get("bug_at") == count:
+            raise RuntimeError("a scripted bug")
+
+    def _log_words(self, characters: int) -> None:
+        if self._words_log:
+            with open(self._words_log, "a", encoding="ascii") as log:
+                log.write(f"{time.time()}\t{characters}\n")
+
+
+def _deltas(answer: dict[str, Any], prompt: str) -> Iterator[events.Event]:
+    for text in _pieces(answer.get("reasoning", []), prompt):
+        yield events.ReasoningDelta(text)
+    for text in _pieces(answer.get("text", []), prompt):
+        yield events.TextDelta(text)
+
+
+def _pieces(texts: str | list[str], prompt: str) -> list[str]:
+    if isinstance(texts, list):
+        return texts
+    return re.findall(r"\S*\s*", texts.replace("{echo}", prompt))[:-1]
+
+
+def _stats(tokens: int) -> events.AnswerStats:
+    return events.AnswerStats(
+        prompt_tokens=8,
+        cached_tokens=0,
+        generated_tokens=tokens,
+        ttft_s=0.9,
+        tokens_per_s=11.8,
+        prefill_tokens_per_s=210.0,
+        hit_rate=0.71,
+        bytes_read=1_200_000_000,
+        read_s=2.5,
+        peak_memory_bytes=90 * MB,
+    )
+
+
+def _error(fields: dict[str, str]) -> errors.MartletError:
+    kind: type[errors.MartletError] = getattr(errors, fields["kind"])
+    return kind(fields["message"], fields.get("remedy", ""))
+
+
+def main() -> None:
+    """Serve the script named on the command line."""
+    script = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+
+    def load(command: wire.Load, progress: host.Progress) -> host.Engine:
+        plan = script.get("load", {})
+        steps = plan.get("steps", 1)
+        for step in range(steps):
+            progress("dense", step / steps)
+            time.sleep(plan.get("delay_s", 0) / steps)
+        if "error" in plan:
+            raise _error(plan["error"])
+        if plan.get("crash"):
+            os.kill(os.getpid(), signal.SIGABRT)
+        return ScriptedEngine(script, command.path)
+
+    host.serve(load)
+
+
+if __name__ == "__main__":
+    main()
