@@ -1,17 +1,18 @@
 """LayerSlots: the memory in which a layer's experts lie, one MLX array a tensor.
 
-S slots. A slot is filled by writing into `views` (exported once, on the thread that owns MLX);
-reader threads touch these memoryviews only. The arrays are never assigned to in Python: MLX would
-rebind them and the views would dangle. Scales and biases stay in the source's dtype.
-Source: research notes on zero-copy writes; `mx.gather_qmm` takes the arrays as they are.
+S slots. A slot is filled by writing into the memoryviews that `places` gives. They are exported
+once, on the thread that owns MLX, when the arrays have been evaluated; reader threads touch nothing
+else. The arrays are never assigned to in Python: MLX would rebind them and the views would dangle.
+Scales and biases stay in the source's dtype; `mx.gather_qmm` takes the arrays as they are.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import mlx.core as mx
 
-Projection = Literal["gate_proj", "up_proj", "down_proj"]
+from engine.container.layout import PROJECTIONS, ExpertLayout
+
+DTYPES = {"U32": mx.uint32, "BF16": mx.bfloat16, "F16": mx.float16, "F32": mx.float32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +22,67 @@ class ExpertMatrix:
     weight: mx.array
     scales: mx.array | None
     biases: mx.array | None
-    bits: int
+    bits: int  # 0: unquantized
     group_size: int
 
 
 @dataclass(frozen=True, slots=True)
 class LayerSlots:
-    """The slots of one layer. `views[slot]` are the places, in blob order, that one read fills."""
+    """The slots of one layer, and the bytes behind them."""
 
     gate: ExpertMatrix
     up: ExpertMatrix
     down: ExpertMatrix
-    views: tuple[tuple[memoryview, ...], ...]  # [slot][section]
+    views: tuple[memoryview, ...] = ()  # one a section, in blob order: the bytes of all slots
 
     @property
     def count(self) -> int:
         """S."""
-        return len(self.views)
+        return self.gate.weight.shape[0]
+
+    def places(self, slot: int) -> tuple[memoryview, ...]:
+        """What to scatter a blob's bytes into to fill `slot`."""
+        count = self.count
+        sizes = [view.nbytes // count for view in self.views]
+        pairs = zip(self.views, sizes, strict=True)
+        return tuple(view[slot * size : slot * size + size] for view, size in pairs)
+
+
+def allocate_slots(layout: ExpertLayout, bits: int, group_size: int, count: int) -> LayerSlots:
+    """Zeroed slots for `count` experts. Call on the thread that owns MLX.
+
+    `bits` and `group_size` are the experts', 0 where they are not quantized.
+    """
+    arrays = {s.name: mx.zeros((count, *s.shape), dtype=DTYPES[s.dtype]) for s in layout.sections}
+    mx.eval(list(arrays.values()))  # an array that is not evaluated has no bytes to view
+    gate, up, down = (_matrix(arrays, name, bits, group_size) for name in PROJECTIONS)
+    return LayerSlots(gate, up, down, tuple(_bytes(arrays[s.name]) for s in layout.sections))
+
+
+def copy_slot(source: LayerSlots, source_slot: int, target: LayerSlots, target_slot: int) -> None:
+    """Copy one expert's bytes between slots of the same layout."""
+    pairs = zip(target.places(target_slot), source.places(source_slot), strict=True)
+    for into, out_of in pairs:
+        into[:] = out_of
+
+
+def slot_bytes(layout: ExpertLayout) -> int:
+    """The memory that one slot takes: a blob without its padding."""
+    return layout.payload
+
+
+def _matrix(
+    arrays: dict[str, mx.array], projection: str, bits: int, group_size: int
+) -> ExpertMatrix:
+    return ExpertMatrix(
+        arrays[f"{projection}.weight"],
+        arrays.get(f"{projection}.scales"),
+        arrays.get(f"{projection}.biases"),
+        bits,
+        group_size,
+    )
+
+
+def _bytes(array: mx.array) -> memoryview:
+    """The array's own memory. As bytes: Python knows no format for bfloat16."""
+    return memoryview(array).cast("B")  # type: ignore[arg-type]  # MLX's stubs omit the protocol

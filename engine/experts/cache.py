@@ -1,0 +1,269 @@
+"""ExpertCache: a layer's experts, found in their slots or read into them.
+
+Joins slots (memory), residency (who lies where) and reader (threads). Owned by the thread that owns
+MLX. A mapped slot holds its expert's bytes, or they are on their way and known to be; a read that
+fails unmaps its slot, so that nothing half read is ever computed with.
+
+A pinned expert keeps its slot. Callers hold the pins until the products of those slots have been
+evaluated, or until they know that they will be before the layer is asked again.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.config import ModelConfig
+from engine.container.layout import ExpertLayout
+from engine.errors import ReadFailed
+from engine.experts.budget import check_slots
+from engine.experts.policy import PolicyFactory, policy_for
+from engine.experts.reader import Batch, ExpertReader, ReadRequest
+from engine.experts.residency import Residency
+from engine.experts.slots import LayerSlots, allocate_slots, copy_slot
+from engine.experts.stats import ExpertStats, Tally
+
+Ids = NDArray[np.uint32]
+
+
+class ExpertFiles(Protocol):
+    """What is asked of a container."""
+
+    @property
+    def config(self) -> ModelConfig: ...
+
+    @property
+    def layout(self) -> ExpertLayout: ...
+
+    @property
+    def expert_bits(self) -> int: ...
+
+    @property
+    def expert_group_size(self) -> int: ...
+
+    def layer_path(self, layer: int) -> Path: ...
+
+
+class ExpertCache:
+    """The slots of all layers, and the reader that fills them."""
+
+    def __init__(
+        self,
+        container: ExpertFiles,
+        slots_per_layer: int,
+        reader: ExpertReader,
+        policy: PolicyFactory = policy_for,
+    ) -> None:
+        """Allocates all slots at once. Raises BadOption where a token's experts do not fit."""
+        self._container = container
+        self._reader = reader
+        self._policy = policy
+        self._tally = Tally()
+        count = self._checked(slots_per_layer)
+        self._layers = [self._empty_layer(i, count) for i in range(container.layout.layer_count)]
+
+    @property
+    def stats(self) -> ExpertStats:
+        """Counts since the start."""
+        return self._tally.stats()
+
+    def slots(self, layer: int) -> LayerSlots:
+        """The layer's arrays. Ask each time: a resize replaces them."""
+        return self._layers[layer].slots
+
+    def slot_count(self, layer: int) -> int:
+        """How many experts of the layer fit at once."""
+        return self._layers[layer].residency.slot_count
+
+    def slot_map(self, layer: int) -> NDArray[np.int32]:
+        """(E,): each expert's slot, or -1. Where all experts fit, expert e lies in slot e."""
+        slot_of = self._layers[layer].residency.slot_of
+        slots = np.full(self._container.layout.expert_count, -1, np.int32)
+        slots[list(slot_of.keys())] = list(slot_of.values())
+        return slots
+
+    def resident(self, layer: int) -> bool:
+        """Whether every expert of the layer lies ready in its slot."""
+        state = self._layers[layer]
+        return state.residency.complete and not state.loading
+
+    def begin(self, layer: int, experts: Sequence[int] | Ids) -> "Fetch":
+        """Give all these experts slots, pin them, and start to read the missing ones.
+
+        ValueError where there are more than the slots hold beside what is pinned: callers group.
+        """
+        fetch = self._begin(layer, experts)
+        self._tally.misses += fetch.late_count
+        self._tally.hits += len(fetch.held) - fetch.late_count
+        return fetch
+
+    def warm(self, layer: int, experts: Sequence[int] | Ids) -> None:
+        """Read the first of these, hottest first, into slots. Not counted as look-ups.
+
+        Raises ReadFailed; what could be read stays.
+        """
+        hottest = list(experts)[: self.slot_count(layer)]
+        with self._begin(layer, hottest[::-1]) as fetch:
+            fetch.wait()
+
+    def resize(self, layer: int, count: int) -> None:
+        """Give the layer `count` slots and keep its hottest experts. Never while any is pinned.
+
+        For a moment the layer has its old and its new slots; other layers are not touched.
+        Raises BadOption below the floor.
+        """
+        count = self._checked(count)
+        if count != self._idle(layer).residency.slot_count:
+            self._layers[layer] = self._moved(self._layers[layer], count)
+            mx.clear_cache()  # MLX would keep the old arrays for a use that never comes
+
+    def invalidate(self) -> None:
+        """Forget all contents: the files have changed. Never while any expert is pinned."""
+        for layer in range(len(self._layers)):
+            state = self._idle(layer)
+            state.residency = self._empty_residency(state.residency.slot_count)
+
+    def close(self) -> None:
+        """End the reader. Nothing can be read after that."""
+        self._reader.close()
+
+    def _begin(self, layer: int, experts: Sequence[int] | Ids) -> "Fetch":
+        state = self._layers[layer]
+        asked = np.asarray(experts, np.uint32)
+        distinct = list(dict.fromkeys(asked.tolist()))
+        absent = state.residency.claim(distinct)
+        if absent:
+            batch = self._reader.submit([self._request(state, expert) for expert in absent])
+            state.loading |= dict.fromkeys(absent, Load(absent, batch))
+        return Fetch(state, asked, distinct, self._tally)
+
+    def _request(self, state: "LayerState", expert: int) -> ReadRequest:
+        path = self._container.layer_path(state.layer)
+        offset = expert * self._container.layout.stride
+        places = state.slots.places(state.residency.slot_of[expert])
+        return ReadRequest(state.layer, expert, path, offset, places)
+
+    def _checked(self, count: int) -> int:
+        container = self._container
+        return check_slots(count, container.layout, container.config.experts_per_token)
+
+    def _idle(self, layer: int) -> "LayerState":
+        state = self._layers[layer]
+        if state.residency.pinned:
+            raise RuntimeError(f"experts of layer {layer} are pinned")
+        return state
+
+    def _empty_layer(self, layer: int, count: int) -> "LayerState":
+        c = self._container
+        slots = allocate_slots(c.layout, c.expert_bits, c.expert_group_size, count)
+        return LayerState(layer, slots, self._empty_residency(count), c.layout.payload)
+
+    def _empty_residency(self, count: int) -> Residency:
+        policy = self._policy(count, self._container.config.experts_per_token)
+        return Residency(self._container.layout.expert_count, count, policy)
+
+    def _moved(self, old: "LayerState", count: int) -> "LayerState":
+        new = self._empty_layer(old.layer, count)
+        kept = old.residency.policy.hottest()[:count]
+        for expert in reversed(kept):  # the coldest first, so that they will leave in this order
+            new.residency.claim([expert])
+            new.residency.unpin([expert])
+            source, target = old.residency.slot_of[expert], new.residency.slot_of[expert]
+            copy_slot(old.slots, source, new.slots, target)
+        return new
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """Reads on their way into one layer."""
+
+    experts: list[int]
+    batch: Batch
+
+
+@dataclass(slots=True)
+class LayerState:
+    """One layer: its memory, who lies where, and what is still on its way there."""
+
+    layer: int
+    slots: LayerSlots
+    residency: Residency
+    blob_bytes: int  # that a read fills
+    loading: dict[int, Load] = field(default_factory=dict)  # by expert
+
+    def settle(self, load: Load, tally: Tally) -> dict[int, ReadFailed]:
+        """Wait for `load`; failed experts lose their slots. May be repeated."""
+        answers = dict(zip(load.experts, load.batch.wait(), strict=True))
+        for expert, failure in answers.items():
+            if self.loading.get(expert) is not load:
+                continue  # settled before
+            del self.loading[expert]
+            if failure is None:
+                tally.bytes_read += self.blob_bytes
+            else:
+                self.residency.drop(expert)
+        return {expert: failure for expert, failure in answers.items() if failure is not None}
+
+
+class Fetch:
+    """Experts of one layer, pinned in their slots from `begin` to `release`.
+
+    As a context manager it releases on leaving. In the order in which they were asked for:
+    `experts`, their `slot_ids`, and `hit_mask`: True where the slot was ready at once.
+    """
+
+    def __init__(self, state: LayerState, asked: Ids, held: list[int], tally: Tally) -> None:
+        late = {expert: state.loading[expert] for expert in held if expert in state.loading}
+        slot_of, order = state.residency.slot_of, asked.tolist()
+        self.experts = asked
+        self.slot_ids: Ids = np.array([slot_of[expert] for expert in order], np.uint32)
+        self.hit_mask = np.array([expert not in late for expert in order], np.bool_)
+        self.held = held  # the distinct experts
+        self.late_count = len(late)
+        self._loads = list(dict.fromkeys(late.values()))
+        self._failures: dict[int, ReadFailed] = {}
+        self._state = state
+        self._tally = tally
+
+    def wait(self) -> None:
+        """Block until all are in their slots.
+
+        Raises ReadFailed of one that could not be read. Those have lost their slots, and their
+        `slot_ids` mean nothing; the others stay.
+        """
+        self._settle()
+        if self._failures:
+            raise next(iter(self._failures.values()))
+
+    def release(self) -> None:
+        """Unpin. Waits for reads that are still on their way. May be repeated."""
+        self._settle()
+        self._state.residency.unpin([e for e in self.held if e not in self._failures])
+        self.held = []
+
+    def _settle(self) -> None:
+        if not self._loads:
+            return
+        started = time.perf_counter()
+        for load in self._loads:
+            failures = self._state.settle(load, self._tally)
+            self._failures |= {e: failure for e, failure in failures.items() if e in self.held}
+        self._loads.clear()  # with the views that it holds
+        self._tally.wait_s += time.perf_counter() - started
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
