@@ -83,3 +83,9 @@ class SessionBusy(MartletError):
     """A session is already answering: one state serves one user at a time."""
 
     exit_code = 11
+
+
+class Cancelled(MartletError):
+    """The person stopped a long task. What is done stays done; running it again goes on."""
+
+    exit_code = 12

@@ -11,14 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import ModelConfig, Quantization, parse_config, token_ids
+from engine.container.files import REDOWNLOAD, file_size, opened, read_bytes
 from engine.container.inventory import by_bare_name, select_dense
-from engine.container.json_file import (
-    REDOWNLOAD,
-    file_size,
-    read_bytes,
-    read_object,
-    unreadable,
-)
+from engine.container.json_file import LARGEST_JSON, read_object
 from engine.container.layout import ExpertLayout, check_layout, parse_layout
 from engine.container.manifest import Manifest, parse_manifest
 from engine.container.safetensors import TensorEntry, read_header
@@ -180,7 +175,7 @@ def _identity(path: Path, layout: ExpertLayout, dense: Mapping[str, TensorEntry]
     """Models of one shape differ in their weights only, so pages of every file are sampled."""
     digest = hashlib.sha256()
     for name in (CONFIG, LAYOUT):
-        digest.update(hashlib.sha256(read_bytes(path / name)).digest())
+        digest.update(hashlib.sha256(read_bytes(path / name, LARGEST_JSON)).digest())
     for tensor, entry in sorted(dense.items()):
         digest.update(f"{tensor} {entry.dtype} {entry.shape} {entry.offset}\n".encode())
     end = max(entry.offset + entry.size for entry in dense.values())
@@ -193,11 +188,5 @@ def _identity(path: Path, layout: ExpertLayout, dense: Mapping[str, TensorEntry]
 
 def _pages(path: Path, offsets: Iterable[int]) -> bytes:
     """One page at each offset; less where the file ends."""
-    try:
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            return b"".join(os.pread(fd, _PAGE_BYTES, offset) for offset in offsets)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with opened(path) as fd:
+        return b"".join(os.pread(fd, _PAGE_BYTES, offset) for offset in offsets)

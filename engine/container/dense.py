@@ -4,17 +4,14 @@ Each tensor's memory is allocated by MLX in its final dtype and the file is read
 MLX never sees a map of the file. Runs on the thread that owns MLX.
 """
 
-import os
 from pathlib import Path
 
 import mlx.core as mx
 
 from engine.container.container import Container
-from engine.container.json_file import REDOWNLOAD, unreadable
+from engine.container.files import opened, read_into
 from engine.container.safetensors import TensorEntry
-from engine.errors import BadContainer
 
-_CHUNK_BYTES = 1 << 26  # one read: macOS refuses 2 GiB and more
 _DTYPES = {"U32": mx.uint32, "F32": mx.float32, "F16": mx.float16, "BF16": mx.bfloat16}
 
 
@@ -24,14 +21,8 @@ def load_dense(container: Container) -> dict[str, mx.array]:
     Raises BadContainer where the file ends early or cannot be read.
     """
     path = container.dense_path
-    try:
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            return {name: _load(fd, entry, path) for name, entry in container.dense.items()}
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with opened(path) as fd:
+        return {name: _load(fd, entry, path) for name, entry in container.dense.items()}
 
 
 def _load(fd: int, entry: TensorEntry, path: Path) -> mx.array:
@@ -41,13 +32,3 @@ def _load(fd: int, entry: TensorEntry, path: Path) -> mx.array:
     with memoryview(array) as view, view.cast("B") as target:  # type: ignore[arg-type]
         read_into(fd, target, entry.offset, path)
     return array
-
-
-def read_into(fd: int, target: memoryview, offset: int, path: Path) -> None:
-    """Fill `target` from `offset` of the file. Raises BadContainer where the file ends early."""
-    done = 0
-    while done < len(target):
-        count = os.preadv(fd, [target[done : done + _CHUNK_BYTES]], offset + done)
-        if count == 0:
-            raise BadContainer(f"{path} ends at byte {offset + done}.", REDOWNLOAD)
-        done += count

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from engine.config import ModelConfig
-from engine.container.json_file import REDOWNLOAD, shown
+from engine.container.files import REDOWNLOAD
+from engine.container.json_file import shown
 from engine.container.safetensors import TensorEntry
 from engine.container.widths import FLOATS, PACKED, derive_quantization, supported_widths
 from engine.errors import BadContainer, UnsupportedModel

@@ -1,56 +1,25 @@
 """JSON objects from files that nobody vouches for, and their durable writing.
 
-A file is read whole only below a limit and only if it is a regular file (a pipe would hang).
-Duplicate keys are refused: two readers could see two different files.
+A file is read whole only below a limit. Duplicate keys are refused: two readers could see two
+different files.
 """
 
 import json
-import os
 import reprlib
-import stat
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from engine.container.durable import replace_file
+from engine.container.files import REDOWNLOAD, read_bytes
 from engine.errors import BadContainer
 
 LARGEST_JSON = 64 << 20  # bytes; the largest real one, an index of 80B, has under 10 MB
-REDOWNLOAD = "Download or repack the model again."
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in `path`. Raises BadContainer naming the file."""
-    return parse_object(read_bytes(path), str(path))
-
-
-def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
-    """The bytes of a small regular file. Raises BadContainer where it is missing or too large."""
-    size = file_size(path)
-    if size > limit:
-        raise BadContainer(f"{path} has {size} bytes, at most {limit} are expected.", REDOWNLOAD)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def file_size(path: Path) -> int:
-    """The size of a regular file in bytes; links are followed. Raises BadContainer otherwise."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError as error:
-        raise BadContainer(f"{path} is missing.", REDOWNLOAD) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise BadContainer(f"{path} is not a regular file.", REDOWNLOAD)
-    return status.st_size
-
-
-def unreadable(path: Path, error: OSError) -> BadContainer:
-    """The error for a file that the system does not let us read."""
-    return BadContainer(f"{path} cannot be read: {error.strerror}.", "Check the disk.")
+    return parse_object(read_bytes(path, LARGEST_JSON), str(path))
 
 
 def parse_object(raw: bytes, name: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from engine.config import ModelConfig, Quantization
-from engine.container.json_file import REDOWNLOAD, shown, whole_number
+from engine.container.files import REDOWNLOAD
+from engine.container.json_file import shown, whole_number
 from engine.container.safetensors import ITEM_BYTES, whole_shape
 from engine.container.widths import FLOATS, PACKED, derive_quantization, supported_widths
 from engine.errors import BadContainer, UnsupportedModel
@@ -201,7 +202,7 @@ def expert_quantization(
     if len(set(found.values())) > 1:
         raise UnsupportedModel(
             f"{name} has experts of mixed widths: "
-            + ", ".join(f"{p} {_width(q)}" for p, q in found.items()) + ".",
+            + ", ".join(f"{p} {width_name(q)}" for p, q in found.items()) + ".",
             "A container holds experts of one width.",
         )  # fmt: skip
     floats = {section.dtype for section in layout.sections} - {PACKED}
@@ -253,7 +254,8 @@ def _wrong_shape(section: Section, expected: str, name: str) -> BadContainer:
     )
 
 
-def _width(quantization: Quantization | None) -> str:
+def width_name(quantization: Quantization | None) -> str:
+    """A quantization in words."""
     if quantization is None:
         return "unquantized"
     return f"{quantization.bits} bits in groups of {quantization.group_size}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.config import Quantization
-from engine.container.json_file import REDOWNLOAD, shown, whole_number
+from engine.container.files import REDOWNLOAD
+from engine.container.json_file import shown, whole_number
 from engine.errors import BadContainer, UnsupportedModel
 
 MAGIC = "QPACK"

@@ -6,19 +6,15 @@ Nothing but the header is held in memory. Source: the safetensors format descrip
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from engine.container.json_file import (
-    REDOWNLOAD,
-    file_size,
-    parse_object,
-    shown,
-    unreadable,
-)
+from engine.container.files import REDOWNLOAD, file_size, opened, read_into
+from engine.container.json_file import parse_object, shown
 from engine.errors import BadContainer, UnsupportedModel
 
 LARGEST_HEADER = 100_000_000  # bytes, the limit of the reference implementation
@@ -44,15 +40,11 @@ class TensorEntry:
 def read_header(path: Path) -> dict[str, TensorEntry]:
     """The tensors of a file, in the order of their offsets. Raises BadContainer."""
     total = file_size(path)
-    try:
-        with path.open("rb", buffering=0) as file:
-            length = header_length(file.read(PREFIX_BYTES), total, str(path))
-            raw = file.read(length)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if len(raw) != length:
-        raise BadContainer(f"{path} ends within its header.", REDOWNLOAD)
-    return parse_header(raw, total, str(path))
+    with opened(path) as fd:
+        prefix = os.pread(fd, PREFIX_BYTES, 0)
+        raw = bytearray(header_length(prefix, total, str(path)))
+        read_into(fd, memoryview(raw), PREFIX_BYTES, path)
+    return parse_header(bytes(raw), total, str(path))
 
 
 def header_length(prefix: bytes, file_bytes: int, name: str) -> int:

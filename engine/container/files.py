@@ -1,0 +1,78 @@
+"""Files that nobody vouches for: only regular ones are opened, reads are bounded and complete.
+
+A pipe or a device under a file's name would hang or never end; a short read is not the end.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import BadContainer
+
+REDOWNLOAD = "Download or repack the model again."
+CHUNK_BYTES = 1 << 22  # of a copy, a hash or a comparison
+_READ_BYTES = 1 << 26  # of one system call: macOS refuses 2 GiB and more
+
+
+def file_size(path: Path) -> int:
+    """The size of a regular file in bytes; links are followed. Raises BadContainer otherwise."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError as error:
+        raise BadContainer(f"{path} is missing.", REDOWNLOAD) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise BadContainer(f"{path} is not a regular file.", REDOWNLOAD)
+    return status.st_size
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor for reading a regular file. Every fault of the system becomes BadContainer."""
+    file_size(path)
+    try:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> BadContainer:
+    return BadContainer(f"{path} cannot be read: {error.strerror}.", "Check the disk.")
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The bytes of a small file. Raises BadContainer where it is missing or too large."""
+    size = file_size(path)
+    if size > limit:
+        raise BadContainer(f"{path} has {size} bytes, at most {limit} are expected.", REDOWNLOAD)
+    data = bytearray(size)
+    with opened(path) as fd:
+        read_into(fd, memoryview(data), 0, path)
+    return bytes(data)
+
+
+def read_into(fd: int, target: memoryview, offset: int, path: Path) -> None:
+    """Fill `target` (bytes) from `offset`. Raises BadContainer where the file ends early."""
+    done = 0
+    while done < len(target):
+        count = os.preadv(fd, [target[done : done + _READ_BYTES]], offset + done)
+        if count == 0:
+            raise BadContainer(f"{path} ends at byte {offset + done}.", REDOWNLOAD)
+        done += count
+
+
+def chunks(path: Path, start: int, stop: int) -> Iterator[tuple[int, memoryview]]:
+    """(offset, bytes) of a range, a few MiB at a time, in one buffer that is used again."""
+    buffer = memoryview(bytearray(min(CHUNK_BYTES, max(stop - start, 0))))
+    with opened(path) as fd:
+        for offset in range(start, stop, CHUNK_BYTES):
+            part = buffer[: min(CHUNK_BYTES, stop - offset)]
+            read_into(fd, part, offset, path)
+            yield offset, part

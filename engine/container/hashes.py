@@ -1,0 +1,37 @@
+"""hashes.json: the SHA-256 of every file of a container, beside the files that it describes."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from engine.container.files import chunks, file_size
+from engine.container.json_file import read_object, shown
+from engine.container.manifest import check_key
+from engine.errors import BadContainer
+
+HASHES = "hashes.json"
+
+
+def hash_file(path: Path, advance: Callable[[int], None] = lambda count: None) -> str:
+    """Lower-case hex SHA-256 of a file; `advance` hears of the bytes as they are read."""
+    digest = hashlib.sha256()
+    for _, part in chunks(path, 0, file_size(path)):
+        digest.update(part)
+        advance(len(part))
+    return digest.hexdigest()
+
+
+def read_hashes(folder: Path) -> dict[str, str] | None:
+    """Path -> hex SHA-256 of a container's files; None where it has no hashes.json."""
+    path = folder / HASHES
+    if not path.exists():
+        return None
+    files = read_object(path).get("files")
+    if not isinstance(files, dict) or not all(isinstance(v, str) for v in files.values()):
+        raise BadContainer(f"{path}: files is {shown(files)}.", "Delete it: it is optional.")
+    return {check_key(name, str(path)): digest.lower() for name, digest in files.items()}
+
+
+def dump_hashes(files: Mapping[str, str]) -> dict[str, object]:
+    """The JSON form."""
+    return {"files": dict(files)}
