@@ -17,7 +17,8 @@ from engine.text.files import read_json, token_content
 from engine.text.guard import Guard
 from engine.text.messages import Message, for_template
 
-_REMEDY = "Download the model again, or choose another one."
+_CHANGE = "Change the conversation, or choose another model."
+_REPLACE = "Download the model again, or choose another one."
 _NO_GUARD = Guard()
 _PROBE: tuple[Message, ...] = ({"role": "user", "content": "Hi"},)
 
@@ -86,7 +87,7 @@ class ChatTemplate:
         try:
             return sandbox.render(template, {**self._special_tokens, **guard.hide(variables)})
         except _FAULTS as error:
-            raise _failure("refused this conversation", error) from error
+            raise _failure("refused this conversation", error, _CHANGE) from error
 
     def supports_thinking(self) -> bool:
         """Whether reasoning can be switched: the prompt differs with it on and off."""
@@ -105,12 +106,12 @@ def _compile(environment: sandbox.ChatEnvironment, source: str) -> jinja2.Templa
     try:
         return environment.from_string(source)
     except _FAULTS as error:
-        raise _failure("cannot be read", error) from error
+        raise _failure("cannot be read", error, _REPLACE) from error
 
 
-def _failure(what: str, error: BaseException) -> TemplateFailed:
+def _failure(what: str, error: Exception, remedy: str) -> TemplateFailed:
     reason = str(error) or type(error).__name__
-    return TemplateFailed(f"The model's chat template {what}: {reason.rstrip('.')}.", _REMEDY)
+    return TemplateFailed(f"The model's chat template {what}: {reason.rstrip('.')}.", remedy)
 
 
 def _named_templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
@@ -123,7 +124,7 @@ def _named_templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        raise _failure("cannot be read", error) from error
+        raise _failure("cannot be read", error, _REPLACE) from error
     return texts
 
 
