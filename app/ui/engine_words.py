@@ -1,0 +1,80 @@
+"""What the engine does, in a few true words and one light: for the toolbar and the status bar."""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from PySide6.QtCore import QCoreApplication
+
+from app.conversation import Activity
+from app.engine_state import EngineState
+from app.ui import figures
+from app.ui.theme import Role
+
+translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Words, and the colour of the light beside them."""
+
+    text: str
+    light: Role
+
+
+def condition(state: EngineState, activity: Activity | None = None) -> Condition:
+    """The engine's condition; `activity` is that of the answer being made, if there is one."""
+    if state.death is not None:
+        return Condition(translate("engine", "Engine stopped"), Role.ERROR)
+    if state.model == "loading":
+        return Condition(
+            translate("engine", "Loading %1").replace("%1", figures.share(state.load_fraction)),
+            Role.LINK,
+        )
+    if state.model == "none":
+        return _without_model(state)
+    if state.answering is None:
+        return Condition(translate("engine", "Ready"), Role.GOOD)
+    return Condition(_answering(activity), Role.GOOD)
+
+
+def model_name(state: EngineState, chosen: str = "") -> str:
+    """The name of the model loaded or being loaded, or else of the one chosen; "" for none."""
+    if state.facts is not None:
+        return state.facts.name
+    return PurePath(state.model_path or chosen).stem
+
+
+def _without_model(state: EngineState) -> Condition:
+    if state.load_failure is not None:
+        return Condition(translate("engine", "The model could not be loaded"), Role.WARNING)
+    words = {
+        "stopped": translate("engine", "No model in memory"),
+        "starting": translate("engine", "Starting the engine"),
+        "running": translate("engine", "No model in memory"),
+        "ending": translate("engine", "Giving memory back"),
+    }
+    return Condition(words[state.process], Role.TERTIARY)
+
+
+def _answering(activity: Activity | None) -> str:
+    if activity is None:
+        return translate("engine", "Answering")
+    if activity.phase == "reading" and activity.prompt_total:
+        done = figures.share(activity.prompt_done / activity.prompt_total)
+        return translate("engine", "Reading prompt %1").replace("%1", done)
+    words = {
+        "reading": translate("engine", "Reading prompt"),
+        "thinking": translate("engine", "Thinking"),
+        "stopping": translate("engine", "Stopping"),
+    }
+    return words.get(activity.phase, translate("engine", "Answering"))
+
+
+def pressure(state: EngineState) -> Condition:
+    """The system's memory pressure, as last reported."""
+    conditions = {
+        "normal": Condition(translate("engine", "Memory pressure: normal"), Role.SECONDARY),
+        "warning": Condition(translate("engine", "Memory pressure: high"), Role.WARNING),
+        "critical": Condition(translate("engine", "Memory pressure: critical"), Role.ERROR),
+    }
+    return conditions[state.pressure]

@@ -1,0 +1,112 @@
+"""The status bar: one quiet line that is always true, from the engine's latest report."""
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.conversation import Activity
+from app.engine_state import EngineState
+from app.ui import engine_words, figures, theme
+from app.ui.inspector import memory_parts
+from app.ui.label import Label
+from app.ui.plots import ShareBar
+from app.ui.theme import Role, color
+
+HEIGHT = 7 * theme.SPACE
+
+
+class Light(QWidget):
+    """A small round light in a role's colour."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._role = Role.TERTIARY
+        self.setFixedSize(self.sizeHint())
+
+    def set_role(self, role: Role) -> None:
+        """Change the light's colour."""
+        self._role = role
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(2 * theme.SPACE, 2 * theme.SPACE)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color(self._role))
+        painter.drawEllipse(QRectF(self.rect()))
+
+
+class StatusBar(QWidget):
+    """State, memory of the engine, hit rate and disk at the left; memory pressure at the right."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Status"))
+        self.setMinimumHeight(HEIGHT)
+        self._light = Light()
+        self._state = self._quiet()
+        self._shares = ShareBar(
+            self.tr("Memory of the engine"), (Role.CORE, Role.EXPERTS, Role.CONVERSATION)
+        )
+        self._memory = self._quiet()
+        self._pool = self._quiet()
+        self._hits = self._quiet()
+        self._disk = self._quiet()
+        self._pressure = self._quiet()
+        self._lay_out()
+        self.show_state(EngineState())
+
+    def show_state(self, state: EngineState, activity: Activity | None = None) -> None:
+        """Show the engine's latest report, and what the answer being made is at."""
+        condition = engine_words.condition(state, activity)
+        self._light.set_role(condition.light)
+        self._state.setText(condition.text)
+        pressure = engine_words.pressure(state)
+        self._pressure.setText(pressure.text)
+        self._pressure.set_role(pressure.light)
+        self._show_figures(state)
+
+    def line(self) -> str:
+        """All that the bar says, as one text."""
+        labels = (self._state, self._memory, self._pool, self._hits, self._disk, self._pressure)
+        return " · ".join(label.text() for label in labels if not label.isHidden())
+
+    def _show_figures(self, state: EngineState) -> None:
+        stats, plan = state.stats, state.plan
+        loaded = state.model == "loaded" and stats is not None and plan is not None
+        answering = loaded and state.answering is not None
+        for widget in (self._shares, self._memory, self._pool):
+            widget.setVisible(loaded)
+        for widget in (self._hits, self._disk):
+            widget.setVisible(answering)
+        if not loaded or stats is None or plan is None:
+            return
+        self._shares.show_shares(memory_parts(state, stats.memory_bytes), plan.budget_bytes)
+        self._memory.setText(figures.memory(stats.memory_bytes))
+        pool = figures.memory(plan.expert_bytes)
+        self._pool.setText(self.tr("expert pool %1").replace("%1", pool))
+        self._hits.setText(self.tr("hits %1").replace("%1", figures.share(stats.hit_rate)))
+        self._disk.setText(figures.disk_rate(stats.bytes_per_s))
+
+    def _quiet(self) -> Label:
+        return Label(role=Role.SECONDARY, size=theme.CAPTION, tabular=True)
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4 * theme.SPACE, 0, 4 * theme.SPACE, 0)
+        row.setSpacing(2 * theme.SPACE)
+        row.addWidget(self._light)
+        row.addWidget(self._state)
+        for widget in (self._shares, self._memory, self._pool, self._hits, self._disk):
+            row.addSpacing(3 * theme.SPACE)
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self._pressure)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), color(Role.BASE))
+        painter.fillRect(0, 0, self.width(), 1, color(Role.LINE))
