@@ -50,7 +50,7 @@ class SparseExperts:
             check()
             with cache.begin(self.layer, group) as fetch:
                 mx.async_eval(shared)
-                pairs.add(group, fetch, cache.slots(self.layer))
+                pairs.add(fetch, cache.slots(self.layer))
                 if asked.shape[0] > 1:
                     mx.eval(pairs.outputs)  # the next group may take these slots
         return kernels.combine(pairs.in_order(), routing.scores, shared, residual)
@@ -74,14 +74,14 @@ class PairProducts:
         self.outputs: list[mx.array] = []
         self.positions: list[Positions] = []
 
-    def add(self, group: Ids, fetch: Fetch, slots: LayerSlots) -> None:
-        """Compute the pairs of a group of experts: hits while misses are still being read."""
+    def add(self, fetch: Fetch, slots: LayerSlots) -> None:
+        """Compute the pairs of a group: the hits while the misses are still being read."""
         hits = fetch.hit_mask
-        self._start(slots, group[hits], fetch.slot_ids[hits])
+        self._start(slots, fetch.experts[hits], fetch.slot_ids[hits])
         if not hits.all():
             mx.async_eval(self.outputs)
             fetch.wait()
-            self._start(slots, group[~hits], fetch.slot_ids[~hits])
+            self._start(slots, fetch.experts[~hits], fetch.slot_ids[~hits])
 
     def in_order(self) -> mx.array:
         """All products as the router listed the pairs: (T·k, D)."""

@@ -1,0 +1,79 @@
+"""Opening a model: checks, plan, dense weights, slots, kernels. The one way from a path to a Model.
+
+The thread that loads a model owns it: MLX's streams belong to threads.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import mlx.core as mx
+
+from engine.container.container import Container, open_container
+from engine.container.dense import load_dense
+from engine.experts.cache import ExpertCache
+from engine.experts.policy import PolicyFactory, policy_for
+from engine.experts.reader import ExpertReader, ThreadedReader
+from engine.memory.plan import MemoryPlan, plan_memory
+from engine.model.hybrid import CHUNK_TOKENS, Model
+from engine.model.kernels import Kernels
+from engine.model.plain import PlainKernels
+
+log = logging.getLogger(__name__)
+
+READER_THREADS = 4  # enough to saturate the SSDs measured; more is flat
+ALLOCATOR_CACHE_BYTES = 256_000_000  # MLX's own default keeps nearly all memory it ever had
+
+
+def load_model(
+    path: Path,
+    *,
+    memory_bytes: int | None = None,
+    slots: int | None = None,
+    reader_threads: int = READER_THREADS,
+    policy: PolicyFactory = policy_for,
+    kernels: Kernels | None = None,
+    progress: Callable[[str, float], None] = lambda phase, share: None,
+) -> Model:
+    """Open, check and load the container at `path`, within `memory_bytes` or with `slots` a layer.
+
+    `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1.
+    Raises the errors of `engine.errors` that name what to cure.
+    """
+    progress("checking", 0.0)
+    container = open_container(path)
+    for warning in container.warnings:
+        log.warning("%s: %s", path.name, warning)
+    kernels = kernels or default_kernels()
+    plan = plan_memory(
+        container,
+        memory_bytes=memory_bytes,
+        slots=slots,
+        itemsize=kernels.dtype.size,
+        chunk_tokens=CHUNK_TOKENS,
+    )
+    return _load(container, plan, kernels, ThreadedReader(reader_threads), policy, progress)
+
+
+def default_kernels() -> Kernels:
+    """What this machine computes with: bfloat16 on Metal, float32 on a CPU."""
+    on_gpu = mx.default_device().type == mx.DeviceType.gpu
+    return PlainKernels(mx.bfloat16 if on_gpu else mx.float32)
+
+
+def _load(
+    container: Container,
+    plan: MemoryPlan,
+    kernels: Kernels,
+    reader: ExpertReader,
+    policy: PolicyFactory,
+    progress: Callable[[str, float], None],
+) -> Model:
+    mx.set_cache_limit(ALLOCATOR_CACHE_BYTES)
+    progress("dense", 0.0)
+    tensors = load_dense(container)
+    progress("slots", 0.0)
+    cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
+    model = Model(container, tensors, cache, kernels, plan, reader)
+    progress("slots", 1.0)
+    return model
