@@ -132,14 +132,13 @@ class Installation:
                 quantization=self.plan.quantization,
                 files=sizes,
             )
-            hashes = {name: hash_file(self.folder / name, advance) for name in sorted(sizes)}
-            self._complete(encode(manifest), hashes)
-
-    def _complete(self, manifest: bytes, hashes: dict[str, str]) -> None:
-        hashes[MANIFEST] = hashlib.sha256(manifest).hexdigest()
-        write_object(self.folder / HASHES, dump_hashes(hashes))
-        replace_file(self.folder / MANIFEST, manifest)
-        self.remove_journal()
+            small[MANIFEST] = encode(manifest)
+            hashes = {name: hashlib.sha256(data).hexdigest() for name, data in small.items()}
+            for name in self.plan.sizes:
+                hashes[name] = hash_file(self.folder / name, advance)
+            write_object(self.folder / HASHES, dump_hashes(hashes))
+            replace_file(self.folder / MANIFEST, small[MANIFEST])
+            self.remove_journal()
 
     def remove_journal(self) -> None:
         """The last step: the folder is a container like any other."""

@@ -14,12 +14,8 @@ SUFFIX = ".qpack"
 
 def models_folders() -> tuple[Path, ...]:
     """The folders in which names are looked up; a new model goes into the first."""
-    named = [Path(part).expanduser() for part in _variable().split(os.pathsep) if part]
+    named = [_expanded(part) for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
     return tuple(named) or (Path(platformdirs.user_data_dir("Martlet", False)) / "models",)
-
-
-def _variable() -> str:
-    return os.environ.get(VARIABLE, "")
 
 
 def built_in_model() -> Path:
@@ -47,8 +43,12 @@ def find_model(name_or_path: str | Path) -> Path:
 def _places(name: str) -> list[Path]:
     if name == BUILT_IN:
         return [built_in_model()]
-    places = [Path(name).expanduser()]
+    places = [_expanded(name)]
     if os.sep not in name:
         folders = models_folders()
         places += [folder / candidate for folder in folders for candidate in (name, name + SUFFIX)]
     return places
+
+
+def _expanded(text: str) -> Path:
+    return Path(os.path.expanduser(text))  # Path.expanduser raises for users that do not exist
