@@ -1,0 +1,125 @@
+// What the shaders use of the Metal Shading Language, on the processor. The lanes are in lanes.h.
+//
+// `bfloat16_t` takes a float only where the source says so, as Metal's type does.
+
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+using uint = uint32_t;
+using ushort = uint16_t;
+struct uint3 { uint x, y, z; };
+struct packed_uint2 { uint x, y; };
+struct packed_uint4 { uint x, y, z, w; };
+
+typedef _Float16 half;
+typedef _Float16 float16_t;
+
+struct bfloat16_t {
+  uint16_t bits;
+  bfloat16_t() = default;
+  explicit bfloat16_t(float value) {
+    uint32_t word;
+    std::memcpy(&word, &value, 4);
+    if (value != value) word |= 0x400000;  // a NaN stays one
+    else word += 0x7fff + ((word >> 16) & 1);  // to nearest, ties to even
+    bits = uint16_t(word >> 16);
+  }
+  operator float() const {
+    uint32_t word = uint32_t(bits) << 16;
+    float value;
+    std::memcpy(&value, &word, 4);
+    return value;
+  }
+};
+
+template <typename To, typename From>
+inline To as_type(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+namespace metal {
+
+using std::exp, std::log, std::sqrt, std::cos, std::sin, std::fma, std::isnan;
+using std::abs, std::max, std::min;
+inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+
+}  // namespace metal
+
+namespace lanes {
+
+constexpr int SIMD_WIDTH = 32;
+
+// What the lanes of the simdgroup handed in, once all have: [lane].
+const uint64_t* exchange(const char* operation, uint64_t value);
+void barrier();
+
+}  // namespace lanes
+
+enum class mem_flags { mem_none, mem_device, mem_threadgroup };
+
+inline void threadgroup_barrier(mem_flags) { lanes::barrier(); }
+
+template <typename V>
+inline V simd_value(const uint64_t* values, unsigned lane) {
+  V value;
+  std::memcpy(&value, &values[lane], sizeof value);
+  return value;
+}
+
+template <typename V>
+inline const uint64_t* simd_values(const char* operation, V mine) {
+  uint64_t word = 0;
+  std::memcpy(&word, &mine, sizeof mine);
+  return lanes::exchange(operation, word);
+}
+
+template <typename V, typename Join>
+inline V simd_reduce(const char* operation, V mine, Join join) {
+  const uint64_t* values = simd_values(operation, mine);
+  V level[lanes::SIMD_WIDTH];
+  for (int lane = 0; lane < lanes::SIMD_WIDTH; lane++) level[lane] = simd_value<V>(values, lane);
+  for (int step = lanes::SIMD_WIDTH / 2; step > 0; step /= 2) {
+    for (int lane = 0; lane < step; lane++) level[lane] = join(level[lane], level[lane + step]);
+  }
+  return level[0];
+}
+
+template <typename V>
+inline V simd_sum(V mine) {
+  return simd_reduce("simd_sum", mine, [](V a, V b) { return V(a + b); });
+}
+
+template <typename V>
+inline V simd_max(V mine) {
+  return simd_reduce("simd_max", mine, [](V a, V b) { return metal::max(a, b); });
+}
+
+template <typename V>
+inline V simd_min(V mine) {
+  return simd_reduce("simd_min", mine, [](V a, V b) { return metal::min(a, b); });
+}
+
+template <typename V>
+inline V simd_broadcast(V mine, ushort lane) {
+  return simd_value<V>(simd_values("simd_broadcast", mine), lane);
+}
+
+// Where a lane stands, by the names of Metal's attributes.
+struct Place {
+  uint3 threadgroup_position_in_grid;
+  uint simdgroup_index_in_threadgroup;
+  uint thread_index_in_simdgroup;
+  uint thread_index_in_threadgroup;
+  uint3 thread_position_in_grid;
+};
+
+#define device
+#define constant
+#define thread
+#define threadgroup static
