@@ -4,31 +4,30 @@ from collections.abc import Callable, Collection, Generator
 
 import mlx.core as mx
 
+from engine.errors import Cancelled
 from engine.events import FinishReason
-from engine.model.hybrid import Cancelled, Model
-from engine.model.state import State
 from engine.sampling import Sampler
+
+Feed = Callable[[int], mx.array]  # takes in a token, gives the next logits (V,); may be Cancelled
 
 
 def generate(
-    model: Model,
-    state: State,
     logits: mx.array,
     sampler: Sampler,
+    feed: Feed,
     *,
     eos_ids: Collection[int],
     max_tokens: int | None,
-    cancelled: Callable[[], bool],
+    room: int,
 ) -> Generator[int, None, FinishReason]:
-    """Yield ids drawn from `logits` (V,) and what follows; return why it ended.
+    """Yield ids drawn from `logits` (V,) and from what follows; return why it ended.
 
-    A yielded id is fed to the model only when the next one is asked for, so that the state holds
-    all ids but the last. End-of-sequence ids are not yielded.
+    An id is fed only when the next one is asked for, so that the state holds all but the last.
+    `room` is what the context still takes. End-of-sequence ids are not yielded.
     """
-    room = model.config.context_length - state.length
     limit = room if max_tokens is None else min(room, max_tokens)
     for count in range(1, limit + 1):
-        token = int(sampler.sample(logits).item())
+        token = int(sampler.sample(logits))
         if token in eos_ids:
             return "stop"
         sampler.accept(token)
@@ -36,7 +35,7 @@ def generate(
         if count == limit:
             break
         try:
-            logits = model.decode(token, state, cancelled)
+            logits = feed(token)
         except Cancelled:
             return "cancelled"
     return "length" if limit == max_tokens else "context"

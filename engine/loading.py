@@ -55,10 +55,15 @@ def load_model(
     return _load(container, plan, kernels, ThreadedReader(reader_threads), policy, progress)
 
 
-def default_kernels() -> Kernels:
-    """What this machine computes with: bfloat16 on Metal, float32 on a CPU."""
+def activation_dtype() -> mx.Dtype:
+    """What this machine computes in: bfloat16 on Metal, float32 on a CPU."""
     on_gpu = mx.default_device().type == mx.DeviceType.gpu
-    return PlainKernels(mx.bfloat16 if on_gpu else mx.float32)
+    return mx.bfloat16 if on_gpu else mx.float32
+
+
+def default_kernels() -> Kernels:
+    """The fastest kernels that this machine can run."""
+    return PlainKernels(activation_dtype())
 
 
 def _load(

@@ -112,4 +112,3 @@ def pool_bytes(total: int) -> int:
         if total <= most:
             return int(pool * GB)
     return total * 3 // 8
-

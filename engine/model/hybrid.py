@@ -14,7 +14,7 @@ import mlx.core as mx
 
 from engine.config import ModelConfig
 from engine.container.container import Container
-from engine.errors import ContextFull
+from engine.errors import Cancelled, ContextFull
 from engine.experts.cache import ExpertCache
 from engine.experts.reader import ExpertReader
 from engine.memory.plan import MemoryPlan
@@ -28,10 +28,6 @@ from engine.model.weights import Linear, linear, vector
 log = logging.getLogger(__name__)
 
 CHUNK_TOKENS = 512  # of a prefill; bounds the activations and how long a cancel waits
-
-
-class Cancelled(Exception):
-    """The caller's `cancelled` said so; the state is as before the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,7 @@ class Model:
 
         def check() -> None:
             if cancelled():
-                raise Cancelled
+                raise Cancelled("Stopped as asked.")
 
         x = self.kernels.embed(self.embedding, mx.array(list(ids), mx.uint32))
         deltas: list[DeltaState] = []

@@ -8,10 +8,10 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from engine.errors import ContextFull
+from engine.errors import Cancelled, ContextFull
 from engine.experts.policy import Frequency, Recency
 from engine.loading import load_model
-from engine.model.hybrid import Cancelled, Model
+from engine.model.hybrid import Model
 from tests.engine.conftest import TinyModels
 from tests.engine.model.transformers_reference import FILE, IDS, SEED
 from tests.engine.tiny import FAMILIES, Family

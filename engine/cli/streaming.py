@@ -1,0 +1,69 @@
+"""Answers in a terminal: a session opened by name, its events shown as they come."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from engine.cli.terminal import StatusLine, dimmed, say
+from engine.container.library import find_model
+from engine.events import Event, Finished, PrefillProgress, ReasoningDelta, TextDelta
+from engine.loading import load_model
+from engine.session import ChatSession
+
+SMALL_PROMPT = 64  # tokens; reading fewer needs no progress shown
+
+
+@contextmanager
+def open_session(name: str, loading: dict[str, Any]) -> Iterator[ChatSession]:
+    """A session with the model of that name or path; closed at the end."""
+    status = StatusLine()
+    path = find_model(name)
+    status.show(f"Loading {path.stem}")
+    model = load_model(path, **loading)
+    status.clear()
+    try:
+        yield ChatSession(model)
+    finally:
+        model.close()
+
+
+def show_answer(events: Iterable[Event], *, quiet: bool) -> Finished:
+    """Print an answer as it comes (`quiet`: nothing); how it ended."""
+    status = StatusLine()
+    reasoning = False
+    for event in events:
+        match event:
+            case PrefillProgress(done, total, cached):
+                if total - cached > SMALL_PROMPT:
+                    status.show(f"Reading prompt {done / total:.0%} ({done:,} of {total:,} tokens)")
+            case Finished():
+                status.clear()
+                if not quiet:
+                    say()
+                return event
+            case ReasoningDelta(text) if not quiet:
+                status.clear()
+                reasoning = True
+                say(dimmed(text), end="")
+            case TextDelta(text) if not quiet:
+                status.clear()
+                say(f"\n\n{text}" if reasoning else text, end="")
+                reasoning = False
+    raise RuntimeError("an answer ended without saying so")
+
+
+def answer_record(finished: Finished) -> dict[str, Any]:
+    """What `--json` prints."""
+    stats = finished.stats
+    return {
+        "text": finished.text,
+        "tokens": list(finished.tokens),
+        "finish_reason": finished.reason,
+        "prompt_tokens": stats.prompt_tokens,
+        "cached_tokens": stats.cached_tokens,
+        "ttft_s": round(stats.ttft_s, 4),
+        "tokens_per_s": round(stats.tokens_per_s, 3),
+        "hit_rate": round(stats.hit_rate, 4),
+        "bytes_read": stats.bytes_read,
+        "peak_memory_bytes": stats.peak_memory_bytes,
+    }
