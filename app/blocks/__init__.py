@@ -1,0 +1,1 @@
+"""What an answer is made of: Markdown cut into blocks, and the typesetting of code and formulas."""
