@@ -23,9 +23,9 @@ from app.ui import theme
 from app.ui.label import Label
 from app.ui.theme import Role, color
 
-Kind = Literal["info", "warning", "error"]
+Kind = Literal["info", "check", "trash", "warning", "error"]  # names of icons, too
 
-_ROLES = {"info": Role.SECONDARY, "warning": Role.WARNING, "error": Role.ERROR}
+_ROLES = {"warning": Role.WARNING, "error": Role.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Banner(QWidget):
         painter.drawRoundedRect(card, theme.RADIUS_CARD, theme.RADIUS_CARD)
         side = 5 * theme.SPACE
         spot = QRectF(3.5 * theme.SPACE, (self.height() - side) / 2, side, side)
-        theme.paint_icon(painter, spot, self._kind, color(_ROLES[self._kind]))
+        theme.paint_icon(painter, spot, self._kind, color(_ROLES.get(self._kind, Role.SECONDARY)))
 
 
 class BannerArea(QWidget):

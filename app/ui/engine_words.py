@@ -1,7 +1,6 @@
 """What the engine does, in a few true words and one light: for the toolbar and the status bar."""
 
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from PySide6.QtCore import QCoreApplication
 
@@ -37,11 +36,11 @@ def condition(state: EngineState, activity: Activity | None = None) -> Condition
     return Condition(_answering(activity), Role.GOOD)
 
 
-def model_name(state: EngineState, chosen: str = "") -> str:
-    """The name of the model loaded or being loaded, or else of the one chosen; "" for none."""
-    if state.facts is not None:
-        return state.facts.name
-    return PurePath(state.model_path or chosen).stem
+def condition_of(model_path: str, state: EngineState) -> Condition:
+    """The condition of one model: the engine's, if that is the model it has or loads."""
+    if model_path and state.model != "none" and state.model_path != model_path:
+        return Condition(translate("engine", "Loads at the first message"), Role.TERTIARY)
+    return condition(state)
 
 
 def _without_model(state: EngineState) -> Condition:

@@ -5,14 +5,15 @@ window shows a bar of its own with the same actions.
 """
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import zip_longest
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 
-from app.ui.commands import Command, MenuTable, menu_tables
+from app.ui.commands.table import Command, MenuTable, menu_tables
 
 PLACES = 9  # conversations that Command-1 to Command-9 go to
 
@@ -26,6 +27,7 @@ class Menus(QObject):
         self.actions: dict[str, QAction] = {}
         self.menus: dict[str, QMenu] = {}
         self._needs_window: set[str] = set()
+        self._windows: list[QAction] = []
         for table in menu_tables():
             self.menus[table.name] = self._menu(table)
         self.move_menu = self._submenu("chat", "delete_chat", self.tr("Move to Folder"))
@@ -45,6 +47,28 @@ class Menus(QObject):
                 action.setEnabled(name in available)
             if action.isCheckable():
                 action.setChecked(name in checked)
+
+    def show_places(self, titles: Sequence[str]) -> None:
+        """Name the conversations that Command-1 to Command-9 go to."""
+        for action, title in zip_longest(self.places, titles[:PLACES]):
+            action.setVisible(title is not None)
+            action.setText((title or "").replace("&", "&&"))
+
+    def show_windows(self, windows: Sequence[tuple[str, Callable[[], object]]]) -> None:
+        """List the open windows, the front one first, at the end of the Window menu."""
+        for action in self._windows:
+            self.menus["window"].removeAction(action)
+            action.deleteLater()
+        separator = QAction(self)
+        separator.setSeparator(True)
+        self._windows = [separator, *(self._window_action(*window) for window in windows)]
+        self.menus["window"].addActions(self._windows)
+
+    def _window_action(self, title: str, show: Callable[[], object]) -> QAction:
+        action = QAction(title.replace("&", "&&"), self)
+        action.setMenuRole(QAction.MenuRole.NoRole)
+        action.triggered.connect(lambda: show())
+        return action
 
     def _bar(self, parent: QWidget | None) -> QMenuBar:
         bar = QMenuBar(parent)

@@ -1,8 +1,10 @@
 """ModelButton: the model of this conversation, with its state as a small light; press to change."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QEnterEvent, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.ui import theme
 from app.ui.engine_words import Condition
@@ -23,6 +25,12 @@ class ModelButton(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def set_menu_filler(self, fill: Callable[[QMenu], object]) -> None:
+        """`fill` is called with the menu each time before it opens."""
+        menu = QMenu(self)
+        menu.aboutToShow.connect(lambda: fill(menu))
+        self.setMenu(menu)
 
     def show_model(self, name: str, condition: Condition) -> None:
         """The model's name, and the engine's condition with regard to it."""

@@ -1,17 +1,38 @@
-"""Motion, only to explain: how long a movement may take; none where the person wants none."""
+"""Motion, only to explain: a panel slides into place. None where the person wants none."""
 
+from collections.abc import Callable
+
+from PySide6.QtCore import QEasingCurve, QObject, QVariantAnimation
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QStyle
 
 LONGEST_MS = 180
 
 
-def duration_ms() -> int:
-    """Milliseconds for a panel or row to move; 0 with reduced motion."""
-    return 0 if _is_reduced() else LONGEST_MS
+def slide(
+    owner: QObject,
+    start: int,
+    end: int,
+    step: Callable[[int], object],
+    done: Callable[[], object],
+) -> None:
+    """Call `step` with values from `start` to `end`, then `done`; at once with reduced motion."""
+    if is_reduced():
+        step(end)
+        done()
+        return
+    animation = QVariantAnimation(owner)
+    animation.setDuration(LONGEST_MS)
+    animation.setEasingCurve(QEasingCurve.Type.OutCubic)
+    animation.setStartValue(start)
+    animation.setEndValue(end)
+    animation.valueChanged.connect(step)
+    animation.finished.connect(done)
+    animation.start(QVariantAnimation.DeletionPolicy.DeleteWhenStopped)
 
 
-def _is_reduced() -> bool:
+def is_reduced() -> bool:
+    """Whether the system asks for reduced motion, or for no animation at all."""
     style = QApplication.style()
     if style.styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0:
         return True

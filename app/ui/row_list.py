@@ -46,6 +46,8 @@ class RowList(QAbstractScrollArea):
 
     # ChatRow: a conversation became the current one, by mouse or keyboard
     chosen = Signal(object)
+    # other conversations are selected than before
+    selection_changed = Signal()
     # SectionRow: a folder's heading was pressed
     section_pressed = Signal(object)
     # Row, QPoint: a menu is wanted for this row at this global position
@@ -83,7 +85,7 @@ class RowList(QAbstractScrollArea):
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Show these rows; the selection and the scroll position stay where they can."""
         self._rows = tuple(rows)
-        self._selected &= {row.conversation_id for row in self._chats()}
+        self._select_ids(self._selected & {row.conversation_id for row in self._chats()})
         self._measure()
 
     def set_active(self, conversation_ids: Collection[str]) -> None:
@@ -95,8 +97,7 @@ class RowList(QAbstractScrollArea):
         """Select one conversation, as a window shows it; says nothing."""
         self._current = conversation_id
         self._current_row = None
-        self._selected = {conversation_id} if conversation_id else set()
-        self._place_rows()
+        self._select_ids({conversation_id} if conversation_id else set())
 
     def selected(self) -> tuple[str, ...]:
         """Ids of the selected conversations, from the top."""
@@ -131,7 +132,7 @@ class RowList(QAbstractScrollArea):
         """Make a conversation the current one, as a click does."""
         self.set_current(row.conversation_id)
         self._current_row = row
-        self._reveal(row)
+        self.reveal(row)
         self._announce(row)
         self.chosen.emit(row)
 
@@ -186,7 +187,8 @@ class RowList(QAbstractScrollArea):
         ids = [row.conversation_id for row in chats]
         return ids.index(self._current) if self._current in ids else None
 
-    def _reveal(self, row: Row) -> None:
+    def reveal(self, row: Row) -> None:
+        """Scroll as little as shows the row."""
         place = self.rectangle(row)
         bar = self.verticalScrollBar()
         if place.top() < 0:
@@ -214,13 +216,18 @@ class RowList(QAbstractScrollArea):
 
     def _select(self, row: ChatRow, modifiers: Qt.KeyboardModifier) -> None:
         if modifiers & Qt.KeyboardModifier.ControlModifier:  # Command on a Mac
-            self._selected ^= {row.conversation_id}
-            self._place_rows()
+            self._select_ids(self._selected ^ {row.conversation_id})
         elif modifiers & Qt.KeyboardModifier.ShiftModifier and self._current:
-            self._selected = self._between(self._current, row.conversation_id)
-            self._place_rows()
+            self._select_ids(self._between(self._current, row.conversation_id))
         else:
             self.choose(row)
+
+    def _select_ids(self, conversation_ids: set[str]) -> None:
+        changed = conversation_ids != self._selected
+        self._selected = conversation_ids
+        self._place_rows()
+        if changed:
+            self.selection_changed.emit()
 
     def _between(self, one: str, other: str) -> set[str]:
         ids = [row.conversation_id for row in self._chats()]
@@ -253,8 +260,7 @@ class RowList(QAbstractScrollArea):
 
     def _want_menu(self, row: Row | None, position: QPoint) -> None:
         if isinstance(row, ChatRow) and row.conversation_id not in self._selected:
-            self._selected = {row.conversation_id}
-            self._place_rows()
+            self._select_ids({row.conversation_id})
         if row is not None:
             self.menu_wanted.emit(row, position)
 
@@ -264,7 +270,7 @@ class RowList(QAbstractScrollArea):
         self._press = None
         widget.setDown(False)
         if row.conversation_id not in self._selected:
-            self._selected = {row.conversation_id}
+            self._select_ids({row.conversation_id})
         drag = QDrag(self)
         drag.setMimeData(carried(self.selected()))
         drag.setPixmap(widget.grab())

@@ -37,7 +37,7 @@ class Sidebar(QWidget):
         self._library = library
         self._folded: set[str] = set()
         self._hits: SearchResults | None = None
-        self._editor: RenameEditor | None = None
+        self._known_folders: set[str] | None = None  # while one that was asked for is awaited
         self.setAccessibleName(self.tr("Conversations"))
         self.search = self._search_field()
         self.list = RowList()
@@ -63,11 +63,27 @@ class Sidebar(QWidget):
         self.search.setFocus()
         self.search.selectAll()
 
+    def first_titles(self, count: int) -> list[str]:
+        """Titles of the first conversations of the list."""
+        return [row.title for row in self.list.rows() if isinstance(row, ChatRow)][:count]
+
     def select_place(self, place: int) -> None:
         """Show the conversation at this place of the list, from 0."""
         chats = [row for row in self.list.rows() if isinstance(row, ChatRow)]
         if place < len(chats):
             self.list.choose(chats[place])
+
+    @property
+    def has_conversations(self) -> bool:
+        """Whether there is anything to step through."""
+        return any(isinstance(row, ChatRow) for row in self.list.rows())
+
+    def add_folder(self) -> None:
+        """A new folder, whose name is edited at once."""
+        self.search.clear()
+        self._search_now()
+        self._known_folders = {folder.id for folder in self._library.library.folders}
+        self._library.create_folder(self.tr("New Folder"))
 
     def rename(self, conversation_id: str) -> None:
         """Edit a conversation's title in place."""
@@ -96,8 +112,12 @@ class Sidebar(QWidget):
         self._nothing.setVisible(not rows)
 
     def _on_changed(self, library: Library) -> None:
-        self._folded &= {folder.id for folder in library.folders}
+        folder_ids = {folder.id for folder in library.folders}
+        self._folded &= folder_ids
         self._arrange()
+        if self._known_folders is not None and (added := folder_ids - self._known_folders):
+            self._known_folders = None
+            self.rename_folder(added.pop())
 
     def _search_now(self) -> None:
         query = self.search.text().strip()
@@ -125,8 +145,9 @@ class Sidebar(QWidget):
     def _edit(self, row: Row) -> None:
         if isinstance(row, SectionRow) and not row.is_folder:
             return
-        self._editor = RenameEditor(self.list, row)
-        self._editor.renamed.connect(lambda name: self._rename(row, name))
+        self.list.reveal(row)
+        editor = RenameEditor(self.list, row)
+        editor.renamed.connect(lambda name: self._rename(row, name))
 
     def _rename(self, row: Row, name: str) -> None:
         if isinstance(row, ChatRow):

@@ -54,7 +54,11 @@ def _file() -> MenuTable:
         ),
         Command("new_folder", translate("commands", "New Folder"), ("Ctrl+Shift+N",)),
     )
-    close = (Command("close_window", translate("commands", "Close Window"), (Std.Close,)),)
+    close = (
+        Command(
+            "close_window", translate("commands", "Close Window"), (Std.Close,), needs_window=False
+        ),
+    )
     files = (
         Command("export_markdown", translate("commands", "Export as Markdown…"), ("Ctrl+Shift+E",)),
         Command("export_json", translate("commands", "Export as JSON…")),
@@ -138,7 +142,7 @@ def _view() -> MenuTable:
 def _chat() -> MenuTable:
     answer = (
         Command("focus_composer", translate("commands", "Write a Message"), ("Ctrl+L",)),
-        Command("stop", translate("commands", "Stop Answering"), ("Ctrl+.",)),
+        Command("stop", translate("commands", "Stop Answering"), ("Ctrl+.", "Esc")),
         Command("regenerate", translate("commands", "Answer Again"), ("Ctrl+R",)),
         Command("continue_answer", translate("commands", "Continue Answer"), ("Ctrl+Shift+R",)),
         Command("copy_answer", translate("commands", "Copy Last Answer"), ("Ctrl+Shift+C",)),
@@ -174,7 +178,9 @@ def _window() -> MenuTable:
         Command("minimize", translate("commands", "Minimize"), ("Ctrl+M",)),
         Command("zoom", translate("commands", "Zoom")),
     )
-    front = (Command("bring_to_front", translate("commands", "Bring All to Front")),)
+    front = (
+        Command("bring_to_front", translate("commands", "Bring All to Front"), needs_window=False),
+    )
     return MenuTable("window", translate("commands", "Window"), (sizes, front))
 
 

@@ -1,0 +1,277 @@
+"""Application: the windows, the menus they share, and the commands that need no window."""
+
+import sys
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QSettings, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+
+from app import paths
+from app.conversation import Failure
+from app.settings import Settings
+from app.ui import theme
+from app.ui.commands.table import commands
+from app.ui.crash import CrashReporter, CrashSheet
+from app.ui.main_window import MainWindow
+from app.ui.menus import PLACES, Menus
+from app.ui.settings.answering import AnsweringPage
+from app.ui.settings.folders import FoldersPage, reveal
+from app.ui.settings.general import GeneralPage
+from app.ui.settings.memory import MemoryPage
+from app.ui.settings.privacy import PrivacyPage
+from app.ui.settings.window import SettingsWindow
+from app.ui.window_state import restore_window, save_windows, window_count
+from app.workspace import Workspace
+
+_OWN = frozenset(command.name for command in commands() if not command.needs_window)
+
+
+class Application(QObject):
+    """Everything on the screen. Made after the workspace, closed before it."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        data: Path,
+        crashes: CrashReporter,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        qt = QApplication.instance()
+        assert isinstance(qt, QApplication), "widgets need an application"
+        self._qt = qt
+        self._workspace = workspace
+        self._data = data
+        self._state = QSettings(str(paths.window_file(data)), QSettings.Format.IniFormat)
+        self._windows: list[MainWindow] = []  # the front one first
+        self._settings_window: SettingsWindow | None = None
+        self._crash_sheet: CrashSheet | None = None
+        self._active: frozenset[str] = frozenset()
+        self._unseen = 0
+        self._is_closing = False
+        self.menus = Menus(self.run, self)
+        # Several changes in one turn of the event loop enable and disable once.
+        self._refresh = QTimer(self, singleShot=True, interval=0)
+        self._connect(crashes)
+        self._on_settings(workspace.settings.settings)
+
+    @property
+    def windows(self) -> tuple[MainWindow, ...]:
+        """The open windows, the front one first."""
+        return tuple(self._windows)
+
+    def start(self) -> None:
+        """Show the windows of the last time, or a first one."""
+        for place in reversed(range(window_count(self._state))):
+            window = self._new_window()
+            restore_window(self._state, place, window)
+            window.show()
+
+    def close(self) -> None:
+        """Keep the windows' state and close them."""
+        self.save_state()
+        self._is_closing = True
+        if self._settings_window is not None:
+            self._settings_window.close()
+        for window in self.windows:
+            window.close()
+
+    def save_state(self) -> None:
+        """Keep where the windows are and what they show."""
+        if self._windows:
+            save_windows(self._state, self._windows)
+
+    def run(self, name: str) -> None:
+        """Carry out a command: ours, or one of the front window's."""
+        if name in _OWN:
+            getattr(self, name)()
+        elif self._windows and (act := self._windows[0].command(name)):
+            act()
+
+    # Commands that need no window
+
+    def new_chat(self) -> None:
+        """An empty conversation, in the front window or a new one."""
+        if not self._windows:
+            self.new_window()
+            return
+        self._windows[0].chat.open_new()
+        self._windows[0].pane.focus_composer()
+
+    def new_window(self, conversation_id: str = "") -> None:
+        """Another window."""
+        front = self._windows[0] if self._windows else None
+        window = self._new_window()
+        if front is not None:
+            window.resize(front.size())
+        window.show_first(conversation_id)
+        window.show()
+        self._raise(window)
+
+    def show_settings(self) -> None:
+        """The Settings window."""
+        if self._settings_window is None:
+            self._settings_window = self._make_settings()
+        self._settings_window.show()
+        self._raise(self._settings_window)
+
+    def reveal_logs(self) -> None:
+        """The folder of log files."""
+        reveal(paths.log_folder())
+
+    def bring_to_front(self) -> None:
+        """All windows."""
+        for window in reversed(self.windows):
+            window.raise_()
+
+    def close_window(self) -> None:
+        """Whichever window is in front, Settings too."""
+        window = QApplication.activeWindow() or (self._windows[0] if self._windows else None)
+        if window is not None:
+            window.close()
+
+    def show_about(self) -> None:
+        """Name, version, and what it is."""
+        sheet = QMessageBox(self._windows[0] if self._windows else None)
+        sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        sheet.setIconPixmap(QGuiApplication.windowIcon().pixmap(64, 64))
+        sheet.setText(f"Martlet {version('martlet')}")
+        sheet.setInformativeText(
+            self.tr("Large models on small machines: experts stream from the disk.")
+        )
+        sheet.open()
+
+    def quit(self) -> None:
+        """Save, stop, end. Nothing is asked: nothing can be lost."""
+        QApplication.quit()
+
+    def raise_front(self) -> None:
+        """Show a window: the one in front, or a new one if all are closed."""
+        if self._windows:
+            self._raise(self._windows[0])
+        else:
+            self.new_window()
+
+    # Windows
+
+    def _new_window(self) -> MainWindow:
+        window = MainWindow(self._workspace, self.menus, paths.models_folder(self._data))
+        window.commands_changed.connect(self._refresh.start)
+        window.new_window_wanted.connect(self.new_window)
+        window.closing.connect(lambda: self._on_closing(window))
+        self._windows.append(window)
+        self._refresh.start()
+        return window
+
+    def _on_closing(self, window: MainWindow) -> None:
+        if not self._is_closing:
+            self.save_state()
+        self._windows.remove(window)
+        self._refresh.start()
+
+    def _raise(self, window: QWidget) -> None:
+        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+        window.raise_()
+        window.activateWindow()
+
+    def _on_focus(self, _old: QWidget | None, new: QWidget | None) -> None:
+        front = next((w for w in self._windows if new is not None and new.window() is w), None)
+        if front is not None:
+            self._windows.remove(front)
+            self._windows.insert(0, front)
+        self._refresh.start()
+
+    def _on_state(self, state: Qt.ApplicationState) -> None:
+        """In front again: what was finished is seen; a Dock click reopens a window."""
+        if state != Qt.ApplicationState.ApplicationActive:
+            return
+        self._count_unseen(0)
+        if sys.platform == "darwin" and not self._windows:
+            self.new_window()
+
+    def _make_settings(self) -> SettingsWindow:
+        store = self._workspace.settings
+        models = paths.models_folder(self._data)
+        pages = (
+            GeneralPage(store),
+            MemoryPage(store, self._workspace.engine, models),
+            AnsweringPage(store),
+            PrivacyPage(),
+            FoldersPage(store, self._data, paths.log_folder()),
+        )
+        return SettingsWindow(pages, self._state)
+
+    # Menus
+
+    def _show_commands(self) -> None:
+        front = self._windows[0] if self._windows else None
+        available = front.available() if front is not None else frozenset[str]()
+        checked = front.checked() if front is not None else frozenset[str]()
+        self.menus.show_available(available, checked)
+
+    def _fill_go_menu(self) -> None:
+        titles = self._windows[0].sidebar.first_titles(PLACES) if self._windows else []
+        self.menus.show_places(titles)
+
+    def _fill_move_menu(self) -> None:
+        self.menus.move_menu.clear()
+        if self._windows:
+            self._windows[0].fill_move_menu()
+
+    def _fill_window_menu(self) -> None:
+        self.menus.show_windows([(w.windowTitle(), partial(self._raise, w)) for w in self._windows])
+
+    # What others tell
+
+    def _on_settings(self, settings: Settings) -> None:
+        theme.apply_appearance(settings.appearance)
+
+    def _on_active(self, active: frozenset[str]) -> None:
+        """An answer that ended while another program is in front asks for attention."""
+        ended = self._active - active
+        self._active = active
+        in_front = QGuiApplication.applicationState() == Qt.ApplicationState.ApplicationActive
+        if ended and not in_front and self._workspace.settings.settings.notify_when_done:
+            self._count_unseen(self._unseen + len(ended))
+            if self._windows:
+                QApplication.alert(self._windows[0])
+
+    def _count_unseen(self, count: int) -> None:
+        if count != self._unseen:
+            self._unseen = count
+            self._qt.setBadgeNumber(count)
+
+    def _on_notice(self, failure: Failure) -> None:
+        for window in self._windows[:1]:
+            window.notices.show_failure(failure)
+
+    def _on_crash(self, report: str) -> None:
+        if self._crash_sheet is not None:
+            self._crash_sheet.add(report)
+            return
+        sheet = CrashSheet(report, self._windows[0] if self._windows else None)
+        sheet.logs_wanted.connect(self.reveal_logs)
+        sheet.finished.connect(self._on_crash_read)
+        self._crash_sheet = sheet
+        sheet.open()
+
+    def _on_crash_read(self) -> None:
+        self._crash_sheet = None
+
+    def _connect(self, crashes: CrashReporter) -> None:
+        queued = Qt.ConnectionType.QueuedConnection  # never inside the fault's own frames
+        crashes.crashed.connect(self._on_crash, queued)
+        self._workspace.engine.bug_found.connect(self._on_crash)
+        self._workspace.store.bug_found.connect(self._on_crash)
+        self._workspace.store.failed.connect(self._on_notice)
+        self._workspace.settings.changed.connect(self._on_settings)
+        self._workspace.library.active_changed.connect(self._on_active)
+        self._refresh.timeout.connect(self._show_commands)
+        self.menus.go_menu.aboutToShow.connect(self._fill_go_menu)
+        self.menus.move_menu.aboutToShow.connect(self._fill_move_menu)
+        self.menus.menus["window"].aboutToShow.connect(self._fill_window_menu)
+        self._qt.focusChanged.connect(self._on_focus)
+        self._qt.applicationStateChanged.connect(self._on_state)

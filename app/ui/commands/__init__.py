@@ -1,0 +1,1 @@
+"""Commands: the table of all of them, and those that act on a window, group by group."""

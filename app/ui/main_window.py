@@ -1,0 +1,355 @@
+"""MainWindow: one conversation at a time, with the list of all beside it.
+
+It lays the parts out and passes on what controllers tell; commands are in `app.ui.commands`, and
+notices in `app.ui.notices`. Several windows share one workspace.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QPalette, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
+
+from app.conversation import Activity, Conversation, Library
+from app.engine_state import EngineState
+from app.installed_models import DEMO, is_model, model_name
+from app.settings import Settings
+from app.ui import engine_words, motion
+from app.ui.banner import BannerArea
+from app.ui.commands.chat import ChatCommands
+from app.ui.commands.edit import EditCommands
+from app.ui.commands.model import ModelCommands
+from app.ui.commands.view import ViewCommands
+from app.ui.conversation_pane import ConversationPane
+from app.ui.hairline import Hairline, HairlineSplitter
+from app.ui.inspector import WIDTH as INSPECTOR_WIDTH
+from app.ui.inspector import Inspector
+from app.ui.menus import PLACES, Menus
+from app.ui.notices import Notices
+from app.ui.sidebar import Sidebar
+from app.ui.status_bar import StatusBar
+from app.ui.theme import SPACE, Role, color
+from app.ui.toolbar import Toolbar
+from app.workspace import Workspace
+
+SIDEBAR_WIDTH = 66 * SPACE
+LEAST_SIDEBAR, MOST_SIDEBAR = 50 * SPACE, 110 * SPACE
+
+
+class MainWindow(QMainWindow):
+    """A window.
+
+    Signals: see the comment of each.
+    """
+
+    # which commands make sense, or which are on, has changed
+    commands_changed = Signal()
+    # str: open another window on this conversation
+    new_window_wanted = Signal(str)
+    # the window is about to close; its state can be read a last time
+    closing = Signal()
+
+    def __init__(self, workspace: Workspace, menus: Menus, models_folder: Path) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._activity = Activity()
+        self._listed: frozenset[str] = frozenset()
+        self._sidebar_width = SIDEBAR_WIDTH
+        self.actions_by_name: dict[str, QAction] = menus.actions
+        self.chat = workspace.new_chat()
+        self.sidebar = Sidebar(workspace.library)
+        self.pane = ConversationPane(self.chat, workspace.settings)
+        self.banners = BannerArea()
+        self.inspector = Inspector()
+        self.status = StatusBar()
+        self.toolbar = Toolbar(menus.actions)
+        self._edit = EditCommands(self)
+        self._view = ViewCommands(self, workspace.settings)
+        self._chats = ChatCommands(self, workspace)
+        self.models = ModelCommands(self, workspace, models_folder)
+        self.notices = Notices(self.banners, workspace, self.chat, self.models)
+        self._lay_out(menus)
+        self._connect()
+        self._on_library(workspace.library.library)
+        self._on_engine(workspace.engine.state)
+
+    # What the window shows
+
+    @property
+    def model_path(self) -> str:
+        """Path of the model that answers this conversation; "" for none."""
+        own = self.chat.conversation.model if self.chat.conversation else ""
+        return own or self._workspace.settings.settings.model
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether this conversation has a running or waiting answer."""
+        return self._activity.phase != "idle"
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the conversation shown is one of the list, not an empty new one."""
+        return self.chat.conversation is not None and self.chat.conversation.id in self._listed
+
+    @property
+    def sidebar_shown(self) -> bool:
+        """Whether the sidebar is there."""
+        return not self.sidebar.isHidden()
+
+    @property
+    def sidebar_width(self) -> int:
+        """Pixels that the sidebar takes, or will take when it is shown again."""
+        return self.sidebar.width() if self.sidebar_shown else self._sidebar_width
+
+    @property
+    def inspector_shown(self) -> bool:
+        """Whether the inspector is there."""
+        return not self.inspector.isHidden()
+
+    # Commands
+
+    def available(self) -> frozenset[str]:
+        """Names of the commands that make sense now."""
+        groups = (self._edit, self._view, self._chats, self.models)
+        return frozenset(name for group in groups for name in group.available())
+
+    def checked(self) -> frozenset[str]:
+        """Names of the commands whose state is on."""
+        return frozenset((*self._view.checked(), *self._chats.checked()))
+
+    def command(self, name: str) -> Callable[[], object] | None:
+        """What carries out a command on this window."""
+        if name.startswith("go_to_"):
+            place = int(name.removeprefix("go_to_")) - 1
+            return lambda: self.sidebar.select_place(place) if place < PLACES else None
+        for group in (self._edit, self._view, self._chats, self.models):
+            if found := getattr(group, name, None):
+                return found  # type: ignore[no-any-return]
+        return None
+
+    def fill_move_menu(self) -> None:
+        """Fill the menu of folders for the conversation shown."""
+        self._chats.fill_move_menu(self._menus.move_menu)
+
+    def show_first(self, conversation_id: str) -> None:
+        """Show a conversation in a new window; "" for an empty one."""
+        if conversation_id:
+            self.chat.open(conversation_id)
+        else:
+            self.chat.open_new()
+        self.pane.focus_composer()
+
+    # Panels
+
+    def restore_sidebar_width(self, width: int) -> None:
+        """As it was when the window was closed; 0: as at first."""
+        self._settle_sidebar(min(max(width, LEAST_SIDEBAR), MOST_SIDEBAR) if width else 0)
+
+    def show_sidebar(self, shown: bool, *, at_once: bool = False) -> None:
+        """Slide the sidebar in or out."""
+        if shown == self.sidebar_shown:
+            return
+        if shown:
+            self.sidebar.show()
+        else:
+            self._sidebar_width = self.sidebar.width()
+        width = self._sidebar_width
+        start, end = (0, width) if shown else (width, 0)
+        self._move_panel(self.sidebar, start, end, self._settle_sidebar, at_once)
+
+    def show_inspector(self, shown: bool, *, at_once: bool = False) -> None:
+        """Slide the inspector in or out."""
+        if shown == self.inspector_shown:
+            return
+        self._inspector_line.setVisible(shown)
+        self.inspector.show()
+        start, end = (0, INSPECTOR_WIDTH) if shown else (INSPECTOR_WIDTH, 0)
+        self._move_panel(self.inspector, start, end, self._settle_inspector, at_once)
+
+    def _move_panel(
+        self, panel: QWidget, start: int, end: int, settle: Callable[[int], None], at_once: bool
+    ) -> None:
+        def step(width: int) -> None:
+            panel.setFixedWidth(width)
+            self._align_toolbar()
+
+        def done() -> None:
+            panel.setVisible(end > 0)
+            settle(end)
+            self._align_toolbar()
+            self.commands_changed.emit()
+
+        if at_once:
+            done()
+        else:
+            motion.slide(self, start, end, step, done)
+
+    def _settle_sidebar(self, width: int) -> None:
+        self.sidebar.setMinimumWidth(LEAST_SIDEBAR)
+        self.sidebar.setMaximumWidth(MOST_SIDEBAR)
+        if width:
+            self._splitter.setSizes([width, self._splitter.width() - width])
+
+    def _settle_inspector(self, width: int) -> None:
+        self.inspector.setFixedWidth(INSPECTOR_WIDTH)
+
+    def _align_toolbar(self) -> None:
+        self.toolbar.follow_sidebar(self.sidebar.width() if self.sidebar_shown else 0)
+
+    # What controllers tell
+
+    def _on_library(self, library: Library) -> None:
+        listed = frozenset(conversation.id for conversation in library.conversations)
+        shown = self.chat.conversation
+        is_gone = shown is not None and shown.id in self._listed and shown.id not in listed
+        self._listed = listed
+        if is_gone:
+            self.chat.open_new()
+        self.commands_changed.emit()
+
+    def _on_conversation(self, conversation: Conversation) -> None:
+        self.sidebar.list.set_current(conversation.id)
+        self.setWindowTitle(conversation.title if self.is_listed else self.tr("New Chat"))
+        self.toolbar.settings.set_dot(bool(conversation.overrides.differing()))
+        self._show_model()
+        self.commands_changed.emit()
+
+    def _on_activity(self, activity: Activity) -> None:
+        changed = (activity.phase == "idle") != (self._activity.phase == "idle")
+        self._activity = activity
+        self._show_status()
+        if changed:
+            self.commands_changed.emit()
+
+    def _on_engine(self, state: EngineState) -> None:
+        self.inspector.show_state(state)
+        self._show_status()
+        self._show_model()
+        self.commands_changed.emit()
+
+    def _on_settings(self, settings: Settings) -> None:
+        self._show_model()
+        self.commands_changed.emit()
+
+    def _show_status(self) -> None:
+        state = self._workspace.engine.state
+        is_ours = self._activity.message_id == state.answering
+        self.status.show_state(state, self._activity if is_ours else None)
+
+    def _show_model(self) -> None:
+        state, path = self._workspace.engine.state, self.model_path
+        name = model_name(path) if path else ""
+        if state.facts is not None and state.model_path == path:
+            name = state.facts.name
+        self.toolbar.model.show_model(name, engine_words.condition_of(path, state))
+        self.pane.start.show_model(name, is_demo=path == str(DEMO))
+
+    # Building
+
+    def _lay_out(self, menus: Menus) -> None:
+        self._menus = menus
+        if bar := menus.attach(self):
+            self.setMenuBar(bar)
+        self.setUnifiedTitleAndToolBarOnMac(True)
+        self.addToolBar(self.toolbar)
+        self.setAcceptDrops(True)
+        self.setWindowTitle(self.tr("New Chat"))
+        self._splitter = HairlineSplitter()
+        self._splitter.addWidget(self.sidebar)
+        self._splitter.addWidget(self._middle())
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setCollapsible(0, False)
+        self._splitter.setCollapsible(1, False)
+        self._settle_sidebar(SIDEBAR_WIDTH)
+        self._inspector_line = Hairline()
+        self._inspector_line.hide()
+        self.inspector.hide()
+        content = QWidget()
+        rows = QVBoxLayout(content)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(0)
+        columns = QHBoxLayout()
+        columns.setSpacing(0)
+        columns.addWidget(self._splitter, 1)
+        columns.addWidget(self._inspector_line)
+        columns.addWidget(self.inspector)
+        rows.addLayout(columns, 1)
+        rows.addWidget(self.status)
+        self.setCentralWidget(content)
+        self.setMinimumHeight(90 * SPACE)
+        self.resize(1100, 740)
+        self._splitter.setSizes([SIDEBAR_WIDTH, 1100 - SIDEBAR_WIDTH])
+        self._paint_ground()
+
+    def _middle(self) -> QWidget:
+        middle = QWidget()
+        middle.setMinimumWidth(85 * SPACE)
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.banners)
+        column.addWidget(self.pane, 1)
+        return middle
+
+    def _paint_ground(self) -> None:
+        """The content lies on the colour of text fields, not of dialogs."""
+        palette = self.palette()
+        if palette.color(QPalette.ColorRole.Window) != color(Role.BASE):
+            palette.setColor(QPalette.ColorRole.Window, color(Role.BASE))
+            self.setPalette(palette)
+
+    def _connect(self) -> None:
+        library, engine = self._workspace.library, self._workspace.engine
+        library.changed.connect(self._on_library)
+        engine.state_changed.connect(self._on_engine)
+        self._workspace.settings.changed.connect(self._on_settings)
+        self.chat.conversation_changed.connect(self._on_conversation)
+        self.chat.activity_changed.connect(self._on_activity)
+        for signal in (self.chat.messages_reset, self.chat.branch_changed):
+            signal.connect(lambda *_: self.commands_changed.emit())
+        self.chat.message_changed.connect(lambda _: self.commands_changed.emit())
+        self.sidebar.chosen.connect(self._show_chosen)
+        self.sidebar.menu_opening.connect(self._chats.fill_row_menu)
+        self.sidebar.left.connect(self.pane.focus_composer)
+        self._splitter.splitterMoved.connect(lambda *_: self._align_toolbar())
+        self.toolbar.model.set_menu_filler(self.models.fill_menu)
+
+    def _show_chosen(self, conversation_id: str, message_id: str | None) -> None:
+        if self.chat.conversation is None or self.chat.conversation.id != conversation_id:
+            self.chat.open(conversation_id)
+        if message_id is not None:
+            self.chat.reveal(message_id)
+
+    # Events
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A model's folder is used; other files are attached to the draft."""
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        event.acceptProposedAction()
+        if len(paths) == 1 and is_model(paths[0]):
+            self.models.use_folder(str(paths[0]))
+        elif paths:
+            self.chat.attach(paths)
+            self.pane.focus_composer()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._paint_ground()
+        elif event.type() == QEvent.Type.WindowStateChange:
+            self.commands_changed.emit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._align_toolbar()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closing.emit()
+        self.chat.close()
+        super().closeEvent(event)
+        self.deleteLater()

@@ -1,0 +1,62 @@
+"""Where windows were and what they showed, kept between starts in one INI file."""
+
+from PySide6.QtCore import QByteArray, QSettings
+
+from app.ui.main_window import MainWindow
+
+_COUNT = "windows/count"
+
+
+def save_windows(state: QSettings, windows: list[MainWindow]) -> None:
+    """Keep all open windows, the front one first."""
+    state.setValue(_COUNT, len(windows))
+    for place, window in enumerate(windows):
+        state.beginGroup(f"windows/{place}")
+        _save(state, window)
+        state.endGroup()
+    state.sync()
+
+
+def window_count(state: QSettings) -> int:
+    """How many windows were open; one at least."""
+    return max(_integer(state.value(_COUNT), 1), 1)
+
+
+def restore_window(state: QSettings, place: int, window: MainWindow) -> None:
+    """Put a window where the one of this place was, showing what that one showed."""
+    state.beginGroup(f"windows/{place}")
+    geometry = state.value("geometry")
+    if isinstance(geometry, QByteArray):
+        window.restoreGeometry(geometry)  # Qt keeps it on a screen that is there
+    window.restore_sidebar_width(_integer(state.value("sidebar_width"), 0))
+    window.show_sidebar(_truth(state.value("sidebar"), True), at_once=True)
+    window.show_inspector(_truth(state.value("inspector"), False), at_once=True)
+    window.sidebar.restore_folded(frozenset(_texts(state.value("folded"))))
+    window.show_first(str(state.value("conversation") or ""))
+    state.endGroup()
+
+
+def _save(state: QSettings, window: MainWindow) -> None:
+    state.setValue("geometry", window.saveGeometry())
+    state.setValue("sidebar_width", window.sidebar_width)
+    state.setValue("sidebar", window.sidebar_shown)
+    state.setValue("inspector", window.inspector_shown)
+    state.setValue("folded", sorted(window.sidebar.folded))
+    shown = window.chat.conversation
+    state.setValue("conversation", shown.id if shown is not None and window.is_listed else "")
+
+
+def _integer(value: object, otherwise: int) -> int:
+    """A number of an INI file, which holds texts; a person may have edited it."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() else otherwise
+
+
+def _truth(value: object, otherwise: bool) -> bool:
+    return str(value).lower() == "true" if value is not None else otherwise
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return [value] if isinstance(value, str) and value else []
