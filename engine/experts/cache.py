@@ -8,46 +8,26 @@ A pinned expert keeps its slot. Callers hold the pins until the products of thos
 evaluated, or until they know that they will be before the layer is asked again.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config import ModelConfig
-from engine.container.layout import ExpertLayout
 from engine.errors import ReadFailed
 from engine.experts.budget import check_slots
+from engine.experts.files import ExpertFiles, empty_slots, read_request
 from engine.experts.policy import PolicyFactory, policy_for
 from engine.experts.reader import Batch, ExpertReader, ReadRequest
 from engine.experts.residency import Residency
-from engine.experts.slots import LayerSlots, allocate_slots, copy_slot
+from engine.experts.slots import LayerSlots, copy_slot
+from engine.experts.staging import Staging
 from engine.experts.stats import ExpertStats, Tally
 
 Ids = NDArray[np.uint32]
-
-
-class ExpertFiles(Protocol):
-    """What is asked of a container."""
-
-    @property
-    def config(self) -> ModelConfig: ...
-
-    @property
-    def layout(self) -> ExpertLayout: ...
-
-    @property
-    def expert_bits(self) -> int: ...
-
-    @property
-    def expert_group_size(self) -> int: ...
-
-    def layer_path(self, layer: int) -> Path: ...
 
 
 class ExpertCache:
@@ -55,18 +35,18 @@ class ExpertCache:
 
     def __init__(
         self,
-        container: ExpertFiles,
+        files: ExpertFiles,
         slots_per_layer: int,
         reader: ExpertReader,
         policy: PolicyFactory = policy_for,
     ) -> None:
         """Allocates all slots at once. Raises BadOption where a token's experts do not fit."""
-        self._container = container
+        self._files = files
         self._reader = reader
         self._policy = policy
         self._tally = Tally()
         count = self._checked(slots_per_layer)
-        self._layers = [self._empty_layer(i, count) for i in range(container.layout.layer_count)]
+        self._layers = [self._empty_layer(i, count) for i in range(files.layout.layer_count)]
 
     @property
     def stats(self) -> ExpertStats:
@@ -84,7 +64,7 @@ class ExpertCache:
     def slot_map(self, layer: int) -> NDArray[np.int32]:
         """(E,): each expert's slot, or -1. Where all experts fit, expert e lies in slot e."""
         slot_of = self._layers[layer].residency.slot_of
-        slots = np.full(self._container.layout.expert_count, -1, np.int32)
+        slots = np.full(self._files.layout.expert_count, -1, np.int32)
         slots[list(slot_of.keys())] = list(slot_of.values())
         return slots
 
@@ -129,6 +109,10 @@ class ExpertCache:
             state = self._idle(layer)
             state.residency = self._empty_residency(state.residency.slot_count)
 
+    def staging(self, group_size: int) -> Staging:
+        """Room beside the slots for a prefill sweep; its reads count in `stats`."""
+        return Staging(self._files, self._reader, self._tally, group_size)
+
     def close(self) -> None:
         """End the reader. Nothing can be read after that."""
         self._reader.close()
@@ -144,14 +128,11 @@ class ExpertCache:
         return Fetch(state, asked, distinct, self._tally)
 
     def _request(self, state: "LayerState", expert: int) -> ReadRequest:
-        path = self._container.layer_path(state.layer)
-        offset = expert * self._container.layout.stride
-        places = state.slots.places(state.residency.slot_of[expert])
-        return ReadRequest(state.layer, expert, path, offset, places)
+        slot = state.residency.slot_of[expert]
+        return read_request(self._files, state.layer, expert, state.slots, slot)
 
     def _checked(self, count: int) -> int:
-        container = self._container
-        return check_slots(count, container.layout, container.config.experts_per_token)
+        return check_slots(count, self._files.layout, self._files.config.experts_per_token)
 
     def _idle(self, layer: int) -> "LayerState":
         state = self._layers[layer]
@@ -160,13 +141,12 @@ class ExpertCache:
         return state
 
     def _empty_layer(self, layer: int, count: int) -> "LayerState":
-        c = self._container
-        slots = allocate_slots(c.layout, c.expert_bits, c.expert_group_size, count)
-        return LayerState(layer, slots, self._empty_residency(count), c.layout.payload)
+        slots, residency = empty_slots(self._files, count), self._empty_residency(count)
+        return LayerState(layer, slots, residency, self._files.layout.payload)
 
     def _empty_residency(self, count: int) -> Residency:
-        policy = self._policy(count, self._container.config.experts_per_token)
-        return Residency(self._container.layout.expert_count, count, policy)
+        policy = self._policy(count, self._files.config.experts_per_token)
+        return Residency(self._files.layout.expert_count, count, policy)
 
     def _moved(self, old: "LayerState", count: int) -> "LayerState":
         new = self._empty_layer(old.layer, count)
@@ -250,12 +230,11 @@ class Fetch:
     def _settle(self) -> None:
         if not self._loads:
             return
-        started = time.perf_counter()
-        for load in self._loads:
-            failures = self._state.settle(load, self._tally)
-            self._failures |= {e: failure for e, failure in failures.items() if e in self.held}
-        self._loads.clear()  # with the views that it holds
-        self._tally.wait_s += time.perf_counter() - started
+        with self._tally.waiting():
+            for load in self._loads:
+                failures = self._state.settle(load, self._tally)
+                self._failures |= {e: failure for e, failure in failures.items() if e in self.held}
+        self._loads.clear()  # and with them views of the slots
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,8 @@
 """ExpertStats: what streaming the experts has cost so far."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 
 
@@ -38,3 +41,12 @@ class Tally:
     def stats(self) -> ExpertStats:
         """The counts as they are now."""
         return ExpertStats(self.hits, self.misses, self.bytes_read, self.wait_s)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time inside as waited."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.wait_s += time.perf_counter() - started
