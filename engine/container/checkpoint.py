@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.config import ModelConfig, parse_config
 from engine.container.container import CONFIG, MANIFEST
-from engine.container.files import opened, read_into
+from engine.container.files import chunks, opened, read_into
 from engine.container.inventory import by_bare_name
 from engine.container.json_file import read_object, shown
 from engine.container.manifest import check_key
@@ -28,6 +28,15 @@ INDEX = "model.safetensors.index.json"
 
 _RAW_EXPERTS = re.compile(r"\.mlp\.experts\.")
 _NORMS = re.compile(r"(layernorm|model\.norm|[qk]_norm)\.weight$")
+
+
+@contextmanager
+def blaming_checkpoint() -> Iterator[None]:
+    """Turn a fault found by the checks shared with containers into one of the checkpoint."""
+    try:
+        yield
+    except BadContainer as error:
+        raise BadCheckpoint(error.message, "Download or convert the checkpoint again.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +56,10 @@ class Checkpoint:
             return repository.removeprefix("models--").replace("--", "/", 1)
         return self.path.resolve().name
 
-
-@contextmanager
-def blaming_checkpoint() -> Iterator[None]:
-    """Turn a fault found by the checks shared with containers into one of the checkpoint."""
-    try:
-        yield
-    except BadContainer as error:
-        raise BadCheckpoint(error.message, "Download or convert the checkpoint again.") from error
+    def chunks(self, file: str, start: int, stop: int) -> Iterator[tuple[int, memoryview]]:
+        """(offset, bytes) of a range of one of its files. Raises BadCheckpoint."""
+        with blaming_checkpoint():
+            yield from chunks(self.path / file, start, stop)
 
 
 @blaming_checkpoint()

@@ -21,8 +21,9 @@ def load_dense(container: Container) -> dict[str, mx.array]:
     Raises BadContainer where the file ends early or cannot be read.
     """
     path = container.dense_path
+    in_order = sorted(container.dense.items(), key=lambda item: item[1].offset)
     with opened(path) as fd:
-        return {name: _load(fd, entry, path) for name, entry in container.dense.items()}
+        return {name: _load(fd, entry, path) for name, entry in in_order}
 
 
 def _load(fd: int, entry: TensorEntry, path: Path) -> mx.array:

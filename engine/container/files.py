@@ -64,7 +64,7 @@ def read_into(fd: int, target: memoryview, offset: int, path: Path) -> None:
     while done < len(target):
         count = os.preadv(fd, [target[done : done + _READ_BYTES]], offset + done)
         if count == 0:
-            raise BadContainer(f"{path} ends at byte {offset + done}.", REDOWNLOAD)
+            raise BadContainer(f"{path} ends before byte {offset + done + 1}.", REDOWNLOAD)
         done += count
 
 

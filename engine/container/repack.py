@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.container.checkpoint import Checkpoint, blaming_checkpoint, open_checkpoint
 from engine.container.container import CONFIG, Container, open_container
-from engine.container.files import chunks, read_bytes
+from engine.container.files import read_bytes
 from engine.container.installation import Installation
 from engine.container.json_file import LARGEST_JSON
 from engine.container.plan import make_plan
@@ -60,10 +60,9 @@ def _copy(checkpoint: Checkpoint, installation: Installation, meter: Meter) -> N
     for source, moves in installation.plan.moves.items():
         ranges = installation.plan.ranges(source, installation.done(source))
         for start, stop in ranges:
-            with blaming_checkpoint():
-                for offset, part in chunks(checkpoint.path / source, start, stop):
-                    installation.write(source, offset, part)
-                    meter.advance(len(part))
+            for offset, part in checkpoint.chunks(source, start, stop):
+                installation.write(source, offset, part)
+                meter.advance(len(part))
         if ranges:
             installation.checkpoint(source, moves[-1].end)
 

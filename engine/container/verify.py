@@ -108,11 +108,12 @@ def _compare(
     progress: Report,
     cancelled: Callable[[], bool],
 ) -> int:
-    """Compare with the source; the number of tensors that were read."""
+    """Compare what is not known to be damaged with the source; the number of tensors read."""
+    damaged = {fault.file for fault in faults}
     comparison = _attempt(path.name, faults, lambda: plan_comparison(path, checkpoint))
     if comparison is None:
         return 0
-    faults += comparison.faults
-    meter = Meter("compare", comparison.total_bytes, progress, cancelled)
-    faults += differences(path, checkpoint, comparison, meter.advance)
-    return len(comparison.moves)
+    moves = {n: move for n, move in comparison.moves.items() if move.target not in damaged}
+    meter = Meter("compare", sum(m.size for m in moves.values()), progress, cancelled)
+    faults += [*comparison.faults, *differences(path, checkpoint, moves, meter.advance)]
+    return len(moves)
