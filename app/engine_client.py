@@ -1,24 +1,42 @@
 """EngineClient: stands in the application for the engine process.
 
-Threading: lives on the UI thread, and so do its signals. A worker thread starts the process and
-writes commands from a queue, a second one reads events; a process that dies is an event like
-any other. Events of a generation that is over are dropped.
+Threading: lives on the UI thread, and so do its signals. `EngineProcess` owns the threads: one
+starts the process and writes commands from a queue, one reads events. A process that dies is an
+event like any other. Events of a process or a generation that is over are dropped.
 """
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from app.engine_state import EngineState
+from app.conversation import Failure
+from app.engine_process import EngineProcess, ProcessEnded
+from app.engine_state import (
+    MOST_DEATHS,
+    EngineState,
+    MemoryNote,
+    after_end,
+    after_event,
+    failure_of,
+)
+from app.event_inbox import EventInbox
+from engine import protocol as wire
+from engine.options import GenerationOptions
+
+ENGINE_COMMAND = (sys.executable, "-X", "faulthandler", "-m", "engine.host")
 
 
 class EngineClient(QObject):
     """The engine process: start, load, resize, unload, restart; its state as facts.
 
-    Signals: see the comment of each. Answers are asked for through `ChatController`.
+    One generation at a time; `AnswerQueue` keeps the line. Signals: see the comment of each.
     """
 
     # EngineState: after every change of it
     state_changed = Signal(object)
-    # EngineStats: a sample for the plots, about one a second while the engine works
+    # EngineStats: a sample for the plots, about one a second while a model is loaded
     stats_sampled = Signal(object)
     # MemoryNote: the engine changed its memory; one calm line
     memory_changed = Signal(object)
@@ -26,20 +44,189 @@ class EngineClient(QObject):
     died = Signal(object)
     # str: traceback of a fault of our own in the engine, for the crash sheet
     bug_found = Signal(str)
+    # str, protocol event: Prefill, Reasoning, Text or Finished of this generation
+    generation_event = Signal(str, object)
+    # str, Failure, bool: this generation ended without Finished; True: because the process ended
+    generation_failed = Signal(str, object, bool)
+    # Failure: the model could not be loaded
+    load_failed = Signal(object)
+    # Failure: something else was refused, such as a budget that is too small
+    failed = Signal(object)
+    # str, int: the answer to count_tokens(); never for an ask that could not be answered
+    tokens_counted = Signal(str, int)
+
+    def __init__(self, command: Sequence[str] = ENGINE_COMMAND) -> None:
+        super().__init__()
+        self._command = command
+        self._state = EngineState()
+        self._process: EngineProcess | None = None
+        self._wanted: wire.Load | None = None  # to be loaded once the old process is gone
+        self._deaths = 0
+        self._inbox = EventInbox(self)
+        self._inbox.arrived.connect(self._take)
 
     @property
     def state(self) -> EngineState:
         """The state as it was last told."""
-        raise NotImplementedError
+        return self._state
 
-    def load(self, path: str) -> None:
-        """Load a model, in a fresh process when another one is loaded."""
+    @property
+    def gave_up(self) -> bool:
+        """It died too often; nothing starts until restart()."""
+        return self._deaths >= MOST_DEATHS
+
+    def load(self, path: str, memory_bytes: int | None = None) -> None:
+        """Load a model; in place of another one only once that one's memory is back."""
+        if self.gave_up or self._is_here(path):
+            return
+        self._wanted = wire.Load(path, memory_bytes)
+        if self._process is None:
+            self._start()
+        elif self._state.model == "none" and self._state.process != "ending":
+            self._send_load()
+        else:
+            self._end()
 
     def unload(self) -> None:
         """End the process: the only proof that its memory is back. State follows the fact."""
+        self._wanted = None
+        if self._process is not None:
+            self._end()
 
     def resize(self, memory_bytes: int) -> None:
         """Keep within this budget from now on."""
+        if self._state.model == "loaded":
+            self._send(wire.Resize(memory_bytes))
 
     def restart(self) -> None:
         """Try again after deaths; waiting answers go on."""
+        self._deaths = 0
+        self._set_state(replace(self._state, death=None))
+        if self._process is None:
+            self._start()
+
+    def generate(
+        self, id: str, messages: Sequence[wire.ChatMessage], options: GenerationOptions
+    ) -> None:
+        """Begin a generation. Precondition: a model is loaded and nothing is being generated."""
+        self._send(wire.Generate(id, tuple(messages), options))
+        self._set_state(replace(self._state, answering=id))
+
+    def cancel(self, id: str) -> None:
+        """Ask the generation to end; Finished follows, unless the process hangs."""
+        if self._state.answering == id:
+            self._send(wire.Cancel(id))
+
+    def kill(self) -> None:
+        """The last resort, for a process that does not listen. Counts as asked for."""
+        if self._process is not None:
+            self._process.kill()
+
+    def count_tokens(self, id: str, messages: Sequence[wire.ChatMessage]) -> None:
+        """Ask how long a prompt is; without a loaded model there is no answer."""
+        if self._state.model == "loaded":
+            self._send(wire.CountTokens(id, tuple(messages)))
+
+    def close(self) -> None:
+        """End the process and its threads; nothing is told any more."""
+        self._inbox.arrived.disconnect(self._take)
+        process, self._process = self._process, None
+        if process is not None:
+            process.end()
+            process.join()
+
+    def _is_here(self, path: str) -> bool:
+        """Whether `path` is loaded, or on the way already."""
+        if self._wanted is not None:
+            return self._wanted.path == path
+        alive = self._state.process != "ending" and self._state.model != "none"
+        return alive and self._state.model_path == path
+
+    def _start(self) -> None:
+        self._process = EngineProcess(self._command, self._inbox.put)
+        self._set_state(EngineState(process="starting", death=self._state.death))
+        if self._wanted is not None:
+            self._send_load()
+
+    def _send_load(self) -> None:
+        wanted, self._wanted = self._wanted, None
+        assert wanted is not None, "called only with a model to load"
+        self._send(wanted)
+        self._set_state(
+            replace(self._state, model="loading", model_path=wanted.path, load_failure=None)
+        )
+
+    def _end(self) -> None:
+        assert self._process is not None, "called only while a process lives"
+        self._process.end()
+        self._set_state(replace(self._state, process="ending"))
+
+    def _send(self, command: wire.Command) -> None:
+        if self._process is not None:
+            self._process.send(command)
+
+    def _take(self, items: list[tuple[EngineProcess, wire.Event | ProcessEnded]]) -> None:
+        for process, event in items:
+            if process is not self._process:
+                continue  # of a former life
+            if isinstance(event, ProcessEnded):
+                self._process_ended(event)
+            else:
+                self._heard(event)
+
+    def _heard(self, event: wire.Event) -> None:
+        loading = self._state.model == "loading"
+        self._set_state(after_event(self._state, event))
+        match event:
+            case wire.Prefill() | wire.Reasoning() | wire.Text():
+                if event.id == self._state.answering:
+                    self.generation_event.emit(event.id, event)
+            case wire.Finished():
+                self._deaths = 0
+                if self._stop_answering(event.id):
+                    self.generation_event.emit(event.id, event)
+            case wire.TokensCounted() if event.count is not None:
+                self.tokens_counted.emit(event.id, event.count)
+            case wire.EngineStats():
+                self.stats_sampled.emit(event)
+            case wire.MemoryChanged():
+                self.memory_changed.emit(MemoryNote(event.level, event.message, event.plan))
+            case wire.Failed() | wire.Bug():
+                self._failed(event, loading)
+
+    def _failed(self, event: wire.Failed | wire.Bug, loading: bool) -> None:
+        if isinstance(event, wire.Bug):
+            self.bug_found.emit(event.traceback)
+        if event.id is not None:
+            if self._stop_answering(event.id):
+                self.generation_failed.emit(event.id, failure_of(event), False)
+        elif loading:
+            self.load_failed.emit(failure_of(event))
+        elif isinstance(event, wire.Failed):
+            self.failed.emit(failure_of(event))
+
+    def _process_ended(self, ended: ProcessEnded) -> None:
+        answering = self._state.answering
+        self._process = None
+        self._deaths += not ended.asked
+        self._set_state(after_end(self._state, ended, self._deaths))
+        death = self._state.death
+        if answering is not None:
+            cause = death.message if death else "The engine was stopped."
+            self.generation_failed.emit(answering, Failure("EngineDied", cause), True)
+        if death is not None:
+            self.died.emit(death)
+        if self._wanted is not None and self._process is None and not self.gave_up:
+            self._start()
+
+    def _stop_answering(self, id: str) -> bool:
+        """Note the end of a generation. Whether it was the one that ran."""
+        if self._state.answering != id:
+            return False
+        self._set_state(replace(self._state, answering=None))
+        return True
+
+    def _set_state(self, state: EngineState) -> None:
+        if state != self._state:
+            self._state = state
+            self.state_changed.emit(state)

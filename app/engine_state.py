@@ -3,10 +3,13 @@
 Threading: frozen values. `EngineClient` makes a new one on the UI thread at every change.
 """
 
-from dataclasses import dataclass
+import signal
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.conversation import Failure
+from app.engine_process import ProcessEnded
+from engine import protocol as wire
 from engine.protocol import EngineStats, MemoryPlan, ModelFacts, PressureLevel
 
 __all__ = [
@@ -24,6 +27,8 @@ __all__ = [
 # stopped: no process lives. starting: it lives but has not spoken. ending: asked to end, alive.
 ProcessState = Literal["stopped", "starting", "running", "ending"]
 ModelState = Literal["none", "loading", "loaded"]
+
+MOST_DEATHS = 3  # in a row; then only the person restarts the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +53,10 @@ class EngineState:
     load_fraction: float = 0.0  # while loading, 0 to 1
     facts: ModelFacts | None = None  # of the loaded model
     plan: MemoryPlan | None = None  # of the loaded model's memory, in force now
-    answering: str | None = None  # id of the message whose answer is being generated
-    stats: EngineStats | None = None  # latest figures; about one a second while answering
+    answering: str | None = None  # id of the generation that runs
+    stats: EngineStats | None = None  # latest figures; about one a second while a model is loaded
     pressure: PressureLevel = "normal"
-    death: EngineDeath | None = None  # the latest one, until the engine runs again
+    death: EngineDeath | None = None  # the latest one, until a model is loaded again
     load_failure: Failure | None = None  # why the last load did not succeed
 
 
@@ -62,3 +67,62 @@ class MemoryNote:
     level: PressureLevel
     message: str
     plan: MemoryPlan
+
+
+def after_event(state: EngineState, event: wire.Event) -> EngineState:
+    """The state once `event` has been heard."""
+    match event:
+        case wire.Ready():
+            running: ProcessState = "ending" if state.process == "ending" else "running"
+            return replace(state, process=running, pid=event.pid)
+        case wire.Loading():
+            return replace(state, model="loading", load_fraction=event.share)
+        case wire.Loaded():
+            return replace(state, model="loaded", facts=event.model, plan=event.plan, death=None)
+        case wire.Unloaded():
+            return _without_model(state)
+        case wire.EngineStats():
+            return replace(state, stats=event, pressure=event.pressure)
+        case wire.MemoryChanged():
+            return replace(state, plan=event.plan, pressure=event.level)
+        case wire.Failed(id=None) | wire.Bug(id=None) if state.model == "loading":
+            return replace(_without_model(state), load_failure=failure_of(event))
+    return state
+
+
+def after_end(state: EngineState, ended: ProcessEnded, deaths: int) -> EngineState:
+    """The state once the process is gone; `deaths` in a row, this one included."""
+    death = None if ended.asked else death_of(ended, deaths)
+    return EngineState(death=death, load_failure=None if death else state.load_failure)
+
+
+def death_of(ended: ProcessEnded, deaths: int) -> EngineDeath:
+    """What the banner says of a death."""
+    gave_up = deaths >= MOST_DEATHS
+    remedy = "What was written so far is kept."
+    if gave_up:
+        remedy += f" It happened {deaths} times in a row, so Martlet waits for you to restart it."
+    return EngineDeath(_cause(ended), remedy, deaths, gave_up, ended.log_tail)
+
+
+def failure_of(event: wire.Failed | wire.Bug) -> Failure:
+    """An event of failure in words for a person."""
+    if isinstance(event, wire.Failed):
+        return Failure(event.kind, event.message, event.remedy)
+    return Failure("Bug", "The engine met a fault of its own.", "Try again; a report is ready.")
+
+
+def _cause(ended: ProcessEnded) -> str:
+    if ended.code is None:
+        return f"The engine could not be started: {ended.log_tail}."
+    if ended.code == -signal.SIGKILL:
+        return "The engine was ended by the system, most likely to free memory."
+    if ended.code < 0:
+        return f"The engine stopped unexpectedly ({signal.Signals(-ended.code).name})."
+    return f"The engine stopped unexpectedly (exit code {ended.code})."
+
+
+def _without_model(state: EngineState) -> EngineState:
+    return replace(
+        state, model="none", model_path="", load_fraction=0.0, facts=None, plan=None, stats=None
+    )

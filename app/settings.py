@@ -5,7 +5,7 @@ and tells of changes. In `Sampling` and `Overrides`, `None` means "not chosen he
 in the order conversation, application, model decides.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from engine.options import GenerationOptions
@@ -31,12 +31,19 @@ class Sampling:
 
     def over(self, base: "Sampling") -> "Sampling":
         """These choices, and `base`'s where nothing was chosen here."""
-        return Sampling(
-            **{
-                f.name: mine if (mine := getattr(self, f.name)) is not None else theirs
-                for f in fields(Sampling)
-                for theirs in (getattr(base, f.name),)
-            }
+        chosen = {
+            f.name: value for f in fields(Sampling) if (value := getattr(self, f.name)) is not None
+        }
+        return replace(base, **chosen)
+
+    def check(self) -> None:
+        """Raise BadOption, naming the field, for a choice that makes no sense."""
+        self.options(thinking=None)
+
+    def options(self, thinking: bool | None) -> GenerationOptions:
+        """As the engine takes it. Raises BadOption."""
+        return GenerationOptions(
+            **{f.name: getattr(self, f.name) for f in fields(Sampling)}, thinking=thinking
         )
 
 
@@ -95,13 +102,9 @@ class Resolved:
 
 def resolve(settings: Settings, overrides: Overrides) -> Resolved:
     """The conversation's choices over the application's. Raises BadOption for impossible ones."""
-    prompt = overrides.system_prompt
-    thinking = overrides.thinking
+    prompt, thinking = overrides.system_prompt, overrides.thinking
     sampling = overrides.sampling.over(settings.sampling)
     return Resolved(
         system_prompt=settings.system_prompt if prompt is None else prompt,
-        options=GenerationOptions(
-            **{f.name: getattr(sampling, f.name) for f in fields(Sampling)},
-            thinking=settings.thinking if thinking is None else thinking,
-        ),
+        options=sampling.options(settings.thinking if thinking is None else thinking),
     )

@@ -1,0 +1,59 @@
+"""OpenChat: a conversation as it was read from the store, with all its branches.
+
+Pure values, made on the reader's thread and used on the UI thread.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from app.conversation import Conversation, Message
+from app.conversation_rows import NAMELESS, new_id, read_conversation
+from app.message_rows import read_messages
+from app.message_tree import MessageTree
+
+
+@dataclass(slots=True)
+class OpenChat:
+    """A conversation and its messages."""
+
+    conversation: Conversation
+    tree: MessageTree
+
+    def shown(self, live: Callable[[str], Message | None]) -> tuple[Message, ...]:
+        """The shown branch; `live` knows the running answer better than the store does."""
+        return tuple(
+            with_place_of(newer, stored) if (newer := live(stored.id)) else stored
+            for stored in self.tree.branch()
+        )
+
+    def ids_above(self, message_id: str) -> frozenset[str]:
+        """This message and those before it; none if it is not here."""
+        return frozenset(message.id for message in self.tree.path(message_id))
+
+
+def read_chat(db: sqlite3.Connection, id: str) -> OpenChat | None:
+    """Read a conversation; None if there is none."""
+    conversation = read_conversation(db, id)
+    if conversation is None:
+        return None
+    return OpenChat(conversation, MessageTree(read_messages(db, id)))
+
+
+def fresh_chat(folder_id: str | None, at: float) -> OpenChat:
+    """An empty conversation, which the store does not know yet."""
+    conversation = Conversation(
+        new_id(), NAMELESS, folder_id=folder_id, created_at=at, updated_at=at
+    )
+    return OpenChat(conversation, MessageTree(()))
+
+
+def with_place_of(message: Message, place: Message) -> Message:
+    """`message` with the place among its siblings that `place` has."""
+    return replace(message, sibling_index=place.sibling_index, sibling_count=place.sibling_count)
+
+
+def common_length(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """How many messages at the start are the same ones, changed or not."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a.id != b.id), min(len(one), len(other)))
