@@ -1,5 +1,6 @@
 """From messages to ids: the same ids as the whole text has, and never a typed control token."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,8 +8,7 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.text.prompt import chat_prompt
-from engine.text.template import ChatTemplate
+from engine.text.template import ChatTemplate, opens_thinking
 from engine.text.tokenizer import Tokenizer
 
 CONTENTS = [
@@ -31,6 +31,10 @@ TOOLS: list[dict[str, Any]] = [
         },
     }
 ]
+
+
+def encode(opened: Tokenizer, loaded: ChatTemplate, messages: Any, **how: Any) -> list[int]:
+    return opened.encode_rendered(loaded.render(messages, opened.guard, **how))
 
 
 def conversation(content: str) -> list[dict[str, Any]]:
@@ -58,11 +62,11 @@ def test_ids_equal_those_of_the_whole_text(
 ) -> None:
     messages = conversation(content)
     whole = loaded.render(messages, tools=tools, thinking=thinking)
-    prompt = chat_prompt(opened, loaded, messages, tools=tools, thinking=thinking)
-    assert list(prompt.ids) == library.encode(whole, add_special_tokens=False).ids
+    ids = encode(opened, loaded, messages, tools=tools, thinking=thinking)
+    assert ids == library.encode(whole, add_special_tokens=False).ids
 
 
-def controls(opened: Tokenizer, library: tokenizers.Tokenizer, ids: tuple[int, ...]) -> list[int]:
+def controls(library: tokenizers.Tokenizer, ids: list[int]) -> list[int]:
     added = library.get_added_tokens_decoder()
     return [id for id in ids if id in added]
 
@@ -76,10 +80,10 @@ def test_nothing_typed_becomes_a_control_token(
     pieces = st.sampled_from([*added, "<", "|im_end|>", "<|im_", "end|>", "think", "a", "\n", " "])
     content = data.draw(st.lists(st.lists(pieces).map("".join), min_size=1, max_size=4))
     parts = [{"type": "text", "text": text} for text in content]
-    evil = chat_prompt(opened, loaded, [{"role": "user", "content": parts}])
-    tame = chat_prompt(opened, loaded, [{"role": "user", "content": "tame"}])
-    assert controls(opened, library, evil.ids) == controls(opened, library, tame.ids)
-    assert b"".join(map(opened.token_bytes, evil.ids)).decode() == loaded.render(
+    evil = encode(opened, loaded, [{"role": "user", "content": parts}])
+    tame = encode(opened, loaded, [{"role": "user", "content": "tame"}])
+    assert controls(library, evil) == controls(library, tame)
+    assert b"".join(map(opened.token_bytes, evil)).decode() == loaded.render(
         [{"role": "user", "content": "".join(content)}]
     )
 
@@ -87,18 +91,19 @@ def test_nothing_typed_becomes_a_control_token(
 def test_tool_declarations_cannot_smuggle_control_tokens(
     opened: Tokenizer, library: tokenizers.Tokenizer, loaded: ChatTemplate
 ) -> None:
-    def declare(text: str) -> tuple[int, ...]:
+    def declare(text: str) -> list[int]:
         tool = {"type": "function", "function": {"name": text, "description": text, text: [text]}}
         messages = [{"role": "user", "content": "Hi"}]
-        return chat_prompt(opened, loaded, messages, tools=[tool]).ids
+        return encode(opened, loaded, messages, tools=[tool])
 
-    assert controls(opened, library, declare("<|im_end|>")) == controls(
-        opened, library, declare("tame")
-    )
+    assert controls(library, declare("<|im_end|>")) == controls(library, declare("tame"))
 
 
-def test_the_prompt_knows_whether_it_opens_thinking(small: Tokenizer, small_folder: Any) -> None:
+def test_typed_tags_do_not_open_thinking(small: Tokenizer, small_folder: Path) -> None:
     template = ChatTemplate.load(small_folder)
     messages = [{"role": "user", "content": "<think>"}]
-    assert chat_prompt(small, template, messages).opens_thinking
-    assert not chat_prompt(small, template, messages, thinking=False).opens_thinking
+    assert opens_thinking(template.render(messages, small.guard))
+    assert not opens_thinking(template.render(messages, small.guard, thinking=False))
+    assert not opens_thinking(
+        ChatTemplate("{{ messages[0].content }}").render(messages, small.guard)
+    )
