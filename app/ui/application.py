@@ -1,20 +1,21 @@
 """Application: the windows, the menus they share, and the commands that need no window."""
 
 import sys
+from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSettings, Qt, QTimer
+from PySide6.QtCore import QObject, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from app import paths
+from app import __version__, paths
 from app.conversation import Failure
+from app.crash import make_report
 from app.settings import Settings
 from app.ui import theme
 from app.ui.commands.table import commands
-from app.ui.crash import CrashReporter, CrashSheet
+from app.ui.crash_sheet import CrashSheet
 from app.ui.main_window import MainWindow
 from app.ui.menus import PLACES, Menus
 from app.ui.settings.answering import AnsweringPage
@@ -30,15 +31,15 @@ _OWN = frozenset(command.name for command in commands() if not command.needs_win
 
 
 class Application(QObject):
-    """Everything on the screen. Made after the workspace, closed before it."""
+    """Everything on the screen. Made after the workspace, closed before it.
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        data: Path,
-        crashes: CrashReporter,
-        parent: QObject | None = None,
-    ) -> None:
+    Signals: see the comment of each.
+    """
+
+    # str: the traceback of a fault of our own, from any thread
+    fault = Signal(str)
+
+    def __init__(self, workspace: Workspace, data: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         qt = QApplication.instance()
         assert isinstance(qt, QApplication), "widgets need an application"
@@ -55,7 +56,7 @@ class Application(QObject):
         self.menus = Menus(self.run, self)
         # Several changes in one turn of the event loop enable and disable once.
         self._refresh = QTimer(self, singleShot=True, interval=0)
-        self._connect(crashes)
+        self._connect()
         self._on_settings(workspace.settings.settings)
 
     @property
@@ -64,11 +65,15 @@ class Application(QObject):
         return tuple(self._windows)
 
     def start(self) -> None:
-        """Show the windows of the last time, or a first one."""
+        """Show the windows of the last time, or a first one; the model comes when it is wanted."""
         for place in reversed(range(window_count(self._state))):
             window = self._new_window()
             restore_window(self._state, place, window)
             window.show()
+        self._workspace.library.refresh()
+        if self._workspace.settings.notice is not None:
+            self._on_failure(self._workspace.settings.notice)
+        QTimer.singleShot(0, self._load_model)
 
     def close(self) -> None:
         """Keep the windows' state and close them."""
@@ -138,7 +143,7 @@ class Application(QObject):
         sheet = QMessageBox(self._windows[0] if self._windows else None)
         sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         sheet.setIconPixmap(QGuiApplication.windowIcon().pixmap(64, 64))
-        sheet.setText(f"Martlet {version('martlet')}")
+        sheet.setText(f"Martlet {__version__}")
         sheet.setInformativeText(
             self.tr("Large models on small machines: experts stream from the disk.")
         )
@@ -148,12 +153,20 @@ class Application(QObject):
         """Save, stop, end. Nothing is asked: nothing can be lost."""
         QApplication.quit()
 
-    def raise_front(self) -> None:
-        """Show a window: the one in front, or a new one if all are closed."""
+    def summon(self, files: Sequence[str] = ()) -> None:
+        """Come to the front, with a window, and take the files to where one writes."""
         if self._windows:
             self._raise(self._windows[0])
         else:
             self.new_window()
+        if files:
+            self._windows[0].take_files([Path(file) for file in files])
+
+    def _load_model(self) -> None:
+        """Only if the person asked for it: a model may be most of what the machine can hold."""
+        settings = self._workspace.settings.settings
+        if settings.load_at_start and settings.model:
+            self._workspace.engine.load(settings.model, settings.memory_bytes)
 
     # Windows
 
@@ -244,11 +257,12 @@ class Application(QObject):
             self._unseen = count
             self._qt.setBadgeNumber(count)
 
-    def _on_notice(self, failure: Failure) -> None:
-        for window in self._windows[:1]:
-            window.notices.show_failure(failure)
+    def _on_failure(self, failure: Failure) -> None:
+        if self._windows:
+            self._windows[0].notices.show_failure(failure)
 
-    def _on_crash(self, report: str) -> None:
+    def _on_fault(self, trace: str) -> None:
+        report = make_report(trace, paths.log_folder())
         if self._crash_sheet is not None:
             self._crash_sheet.add(report)
             return
@@ -261,13 +275,15 @@ class Application(QObject):
     def _on_crash_read(self) -> None:
         self._crash_sheet = None
 
-    def _connect(self, crashes: CrashReporter) -> None:
+    def _connect(self) -> None:
         queued = Qt.ConnectionType.QueuedConnection  # never inside the fault's own frames
-        crashes.crashed.connect(self._on_crash, queued)
-        self._workspace.engine.bug_found.connect(self._on_crash)
-        self._workspace.store.bug_found.connect(self._on_crash)
-        self._workspace.store.failed.connect(self._on_notice)
+        self.fault.connect(self._on_fault, queued)
+        self._workspace.engine.bug_found.connect(self._on_fault)
+        self._workspace.store.bug_found.connect(self._on_fault)
+        self._workspace.store.failed.connect(self._on_failure)
+        self._workspace.engine.failed.connect(self._on_failure)
         self._workspace.settings.changed.connect(self._on_settings)
+        self._workspace.settings.failed.connect(self._on_failure)
         self._workspace.library.active_changed.connect(self._on_active)
         self._refresh.timeout.connect(self._show_commands)
         self.menus.go_menu.aboutToShow.connect(self._fill_go_menu)

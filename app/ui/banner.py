@@ -13,7 +13,6 @@ from PySide6.QtGui import QEnterEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QPushButton,
-    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -55,7 +54,6 @@ class Banner(QWidget):
     ) -> None:
         super().__init__(parent)
         self._kind = kind
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.setAccessibleName(text)
         self._lifetime = QTimer(self)
         self._lifetime.setSingleShot(True)
@@ -113,11 +111,14 @@ class BannerArea(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._banners: dict[str, Banner] = {}
-        self._column = QVBoxLayout(self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4 * theme.SPACE, 2 * theme.SPACE, 4 * theme.SPACE, theme.SPACE)
+        stack = QWidget()
+        stack.setMaximumWidth(theme.COLUMN_WIDTH + 8 * theme.SPACE)
+        row.addWidget(stack)
+        self._column = QVBoxLayout(stack)
         self._column.setSpacing(2 * theme.SPACE)
-        self._column.setContentsMargins(
-            4 * theme.SPACE, 2 * theme.SPACE, 4 * theme.SPACE, theme.SPACE
-        )
+        self._column.setContentsMargins(0, 0, 0, 0)
         self.hide()
 
     def show_banner(

@@ -18,7 +18,7 @@ from app.chat_controller import ChatController
 from app.settings import Overrides, Preset, Settings
 from app.ui import theme
 from app.ui.label import Label
-from app.ui.sampling_form import SamplingForm
+from app.ui.sampling_form import SamplingRows
 from app.ui.settings.page import choice, pick
 from app.ui.theme import SPACE, Role
 
@@ -52,10 +52,6 @@ class ConversationSettings(QDialog):
                 (self.tr("Answer at once"), False),
             ],
             lambda value: self._keep(replace(self._overrides, thinking=value)),
-        )
-        self._sampling = SamplingForm(self.tr("As in Settings"))
-        self._sampling.edited.connect(
-            lambda sampling: self._keep(replace(self._overrides, sampling=sampling))
         )
         self._presets = choice(
             [(preset.name, preset) for preset in settings.presets], self._apply_preset
@@ -123,7 +119,10 @@ class ConversationSettings(QDialog):
         form.addRow("", self._own_prompt)
         form.addRow("", self._prompt)
         form.addRow(self.tr("Thinking:"), self._thinking)
-        form.addRow(self.tr("Sampling:"), self._sampling)
+        self._sampling = SamplingRows(form, self.tr("As in Settings"), self)
+        self._sampling.edited.connect(
+            lambda sampling: self._keep(replace(self._overrides, sampling=sampling))
+        )
         column.addLayout(form)
         column.addLayout(self._buttons())
 

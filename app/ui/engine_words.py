@@ -32,8 +32,8 @@ def condition(state: EngineState, activity: Activity | None = None) -> Condition
     if state.model == "none":
         return _without_model(state)
     if state.answering is None:
-        return Condition(translate("engine", "Ready"), Role.GOOD)
-    return Condition(_answering(activity), Role.GOOD)
+        return Condition(translate("engine", "Ready"), Role.READY)
+    return Condition(_answering(activity), Role.READY)
 
 
 def condition_of(model_path: str, state: EngineState) -> Condition:

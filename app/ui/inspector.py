@@ -13,6 +13,7 @@ from app.engine_state import EngineState, EngineStats
 from app.ui import figures, theme
 from app.ui.label import Label
 from app.ui.plots import BarPlot, Legend, LinePlot, Plot, StackPlot
+from app.ui.scroll_bar import use_thin_scroll_bar
 from app.ui.theme import Role
 
 WIDTH = 69 * theme.SPACE
@@ -31,6 +32,7 @@ class Inspector(QScrollArea):
         self.setFixedWidth(WIDTH)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
+        use_thin_scroll_bar(self)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._memory = StackPlot(self.tr("Memory"), _MEMORY_ROLES)
         self._hits = LinePlot(self.tr("Experts found in memory"), Role.EXPERTS)

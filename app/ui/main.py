@@ -1,60 +1,73 @@
 """`python -m app`: start the application on the user's data folder."""
 
+import logging
 import sys
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from app import paths
+from app import crash, logs, paths
 from app.installed_models import DEMO, is_model
+from app.single_instance import InstanceLock
 from app.ui.application import Application
-from app.ui.crash import CrashReporter
-from app.ui.single_instance import SingleInstance
 from app.workspace import Workspace
 
 translate = QCoreApplication.translate
+log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run until the person quits; the process's exit status."""
+    """Run until the person quits; the process's exit status. Arguments are files to attach."""
     qt = QApplication(list(sys.argv if argv is None else argv))
     qt.setApplicationName("Martlet")
-    qt.setApplicationDisplayName("Martlet")
     qt.setQuitOnLastWindowClosed(sys.platform != "darwin")
-    data = paths.data_folder()
-    instance = SingleInstance(data)
-    if not instance.claim():
-        return _leave_to(instance)
-    crashes = CrashReporter()
-    crashes.install()
-    workspace = Workspace(data)
-    _choose_demo(workspace)
-    application = Application(workspace, data, crashes)
-    instance.raise_wanted.connect(application.raise_front)
-    qt.aboutToQuit.connect(application.close)
-    application.start()
-    status = qt.exec()
-    workspace.close()
-    instance.release()
+    files = qt.arguments()[1:]
+    lock = InstanceLock(paths.data_folder())
+    try:
+        is_first = lock.acquire()
+        logging_handler = logs.start_logging(paths.log_folder())
+    except OSError as error:
+        return _refuse(translate("main", "Martlet cannot keep its files."), str(error))
+    if not is_first:
+        return 0 if lock.summon_other(files) else _refuse_second()
+    status = _run(qt, lock, files)
+    lock.release()
+    logging_handler.close()
     return status
 
 
-def _leave_to(instance: SingleInstance) -> int:
-    """Raise the application that runs already; tell if it does not answer."""
-    if instance.raise_first():
-        return 0
-    QMessageBox.critical(
-        None,
-        "Martlet",
-        translate(
-            "main", "Martlet is running already, but does not answer. End it, then try again."
-        ),
-    )
-    return 1
+def _run(qt: QApplication, lock: InstanceLock, files: Sequence[str]) -> int:
+    data = paths.data_folder()
+    workspace = Workspace(data)
+    _choose_demo(workspace)
+    application = Application(workspace, data)
+    crash.watch(application.fault.emit)
+    lock.summoned.connect(application.summon)
+    qt.aboutToQuit.connect(application.close)
+    application.start()
+    if files:
+        application.summon(files)
+    status = qt.exec()
+    workspace.close()
+    return status
 
 
 def _choose_demo(workspace: Workspace) -> None:
     """At first, the built-in model answers."""
     if not workspace.settings.settings.model and is_model(DEMO):
         workspace.settings.update(model=str(DEMO))
+
+
+def _refuse_second() -> int:
+    return _refuse(
+        translate("main", "Martlet is running already, but does not answer."),
+        translate("main", "End that process, then start Martlet again."),
+    )
+
+
+def _refuse(message: str, remedy: str) -> int:
+    box = QMessageBox(QMessageBox.Icon.Critical, "Martlet", message)
+    box.setInformativeText(remedy)
+    box.exec()
+    return 1

@@ -4,14 +4,14 @@ It lays the parts out and passes on what controllers tell; commands are in `app.
 notices in `app.ui.notices`. Several windows share one workspace.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
-from app.conversation import Activity, Conversation, Library
+from app.conversation import Activity, Conversation, Failure, Library
 from app.engine_state import EngineState
 from app.installed_models import DEMO, is_model, model_name
 from app.settings import Settings
@@ -140,6 +140,14 @@ class MainWindow(QMainWindow):
             self.chat.open_new()
         self.pane.focus_composer()
 
+    def take_files(self, files: Sequence[Path]) -> None:
+        """A model's folder is used from now on; other files are attached to the draft."""
+        if len(files) == 1 and is_model(files[0]):
+            self.models.use_folder(str(files[0]))
+        elif files:
+            self.chat.attach(files)
+            self.pane.focus_composer()
+
     # Panels
 
     def restore_sidebar_width(self, width: int) -> None:
@@ -215,6 +223,10 @@ class MainWindow(QMainWindow):
         self._show_model()
         self.commands_changed.emit()
 
+    def _on_failed(self, _failure: Failure) -> None:
+        if self.chat.conversation is None:  # the one that was to be shown first is gone
+            self.chat.open_new()
+
     def _on_activity(self, activity: Activity) -> None:
         changed = (activity.phase == "idle") != (self._activity.phase == "idle")
         self._activity = activity
@@ -233,9 +245,8 @@ class MainWindow(QMainWindow):
         self.commands_changed.emit()
 
     def _show_status(self) -> None:
-        state = self._workspace.engine.state
-        is_ours = self._activity.message_id == state.answering
-        self.status.show_state(state, self._activity if is_ours else None)
+        is_ours = self._activity.phase not in ("idle", "queued")
+        self.status.show_state(self._workspace.engine.state, self._activity if is_ours else None)
 
     def _show_model(self) -> None:
         state, path = self._workspace.engine.state, self.model_path
@@ -306,6 +317,7 @@ class MainWindow(QMainWindow):
         self._workspace.settings.changed.connect(self._on_settings)
         self.chat.conversation_changed.connect(self._on_conversation)
         self.chat.activity_changed.connect(self._on_activity)
+        self.chat.failed.connect(self._on_failed)
         for signal in (self.chat.messages_reset, self.chat.branch_changed):
             signal.connect(lambda *_: self.commands_changed.emit())
         self.chat.message_changed.connect(lambda _: self.commands_changed.emit())
@@ -328,14 +340,9 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A model's folder is used; other files are attached to the draft."""
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         event.acceptProposedAction()
-        if len(paths) == 1 and is_model(paths[0]):
-            self.models.use_folder(str(paths[0]))
-        elif paths:
-            self.chat.attach(paths)
-            self.pane.focus_composer()
+        urls = event.mimeData().urls()
+        self.take_files([Path(url.toLocalFile()) for url in urls if url.isLocalFile()])
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -40,7 +40,7 @@ class Notices(QObject):
         chat.deleted.connect(lambda deletion: self.offer_undo(deletion, chat.undo_delete))
         library.exported.connect(self._on_exported)
         library.imported.connect(self._on_imported)
-        for signal in (library.failed, chat.failed, workspace.settings.failed):
+        for signal in (library.failed, chat.failed):
             signal.connect(self.show_failure)
         engine.state_changed.connect(self._on_engine)
         engine.memory_changed.connect(self._on_memory)

@@ -30,6 +30,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.ui import theme
+from app.ui.scroll_bar import use_thin_scroll_bar
 from app.ui.sidebar_row import SidebarRow, row_height
 from app.ui.sidebar_rows import ChatRow, Row, SectionRow
 from app.ui.theme import Role, color
@@ -77,6 +78,7 @@ class RowList(QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAcceptDrops(True)
+        use_thin_scroll_bar(self)
         self.verticalScrollBar().valueChanged.connect(self._place_rows)
         self.viewport().setAutoFillBackground(False)
 

@@ -1,14 +1,13 @@
-"""SamplingForm: how tokens are chosen, each number optional: "not chosen" is a value of its own."""
+"""SamplingRows: how tokens are chosen, each number optional: "not chosen" is a value of its own."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QFormLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QObject, QSignalBlocker, Signal
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QFormLayout, QLabel
 
 from app.settings import Sampling
-from app.ui.label import Label
-from app.ui.theme import SPACE, Role
+from app.ui.theme import SPACE
 
 translate = QCoreApplication.translate
 
@@ -106,8 +105,8 @@ def _sampling_fields() -> tuple[_Field, ...]:
     )
 
 
-class SamplingForm(QWidget):
-    """A form of `Sampling`.
+class SamplingRows(QObject):
+    """Rows of `Sampling` in a form.
 
     Signals:
         edited: the whole Sampling, after the person changed a number.
@@ -115,17 +114,12 @@ class SamplingForm(QWidget):
 
     edited = Signal(object)
 
-    def __init__(self, not_chosen: str, parent: QWidget | None = None) -> None:
+    def __init__(self, form: QFormLayout, not_chosen: str, parent: QObject) -> None:
         """`not_chosen`: what a number shows that is left to the next one in the order."""
         super().__init__(parent)
         self._not_chosen = not_chosen
         self._sampling = Sampling()
         self._spins: dict[str, QDoubleSpinBox] = {}
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setSpacing(2 * SPACE)
-        form.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.FieldsStayAtSizeHint)
         for field in _sampling_fields():
             self._add(form, field)
 
@@ -152,7 +146,7 @@ class SamplingForm(QWidget):
         spin.setMinimumWidth(42 * SPACE)
         spin.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.UpDownArrows)
         spin.setValue(spin.minimum())
-        label = Label(field.label, role=Role.TEXT)
+        label = QLabel(f"{field.label}:")
         label.setBuddy(spin)
         label.setToolTip(field.meaning)
         form.addRow(label, spin)

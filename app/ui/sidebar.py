@@ -5,7 +5,7 @@ from datetime import datetime
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLineEdit, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from app.conversation import Library, SearchResults
 from app.library_controller import LibraryController
@@ -13,6 +13,7 @@ from app.ui import theme
 from app.ui.label import Label
 from app.ui.rename_editor import RenameEditor
 from app.ui.row_list import MARGIN, RowList
+from app.ui.search_field import SearchField
 from app.ui.sidebar_rows import ChatRow, Row, SectionRow, arrange, arrange_hits
 from app.ui.theme import Role, color
 
@@ -39,7 +40,8 @@ class Sidebar(QWidget):
         self._hits: SearchResults | None = None
         self._known_folders: set[str] | None = None  # while one that was asked for is awaited
         self.setAccessibleName(self.tr("Conversations"))
-        self.search = self._search_field()
+        self.search = SearchField(self.tr("Search conversations"))
+        self.search.installEventFilter(self)
         self.list = RowList()
         self.list.setAccessibleName(self.tr("Conversations"))
         self._nothing = Label(role=Role.TERTIARY, size=theme.CAPTION, wrap=True)
@@ -173,17 +175,6 @@ class Sidebar(QWidget):
         delete.triggered.connect(lambda: self._library.delete_folder(row.key))
 
     # Building
-
-    def _search_field(self) -> QLineEdit:
-        field = QLineEdit()
-        field.setPlaceholderText(self.tr("Search"))
-        field.setAccessibleName(self.tr("Search conversations"))
-        field.setClearButtonEnabled(True)
-        field.addAction(
-            theme.icon("search", Role.TERTIARY), QLineEdit.ActionPosition.LeadingPosition
-        )
-        field.installEventFilter(self)
-        return field
 
     def _lay_out(self) -> None:
         column = QVBoxLayout(self)

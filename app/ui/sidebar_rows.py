@@ -80,11 +80,12 @@ def arrange_hits(results: SearchResults, now: datetime) -> tuple[Row, ...]:
 
 
 def chat_row(conversation: Conversation, now: datetime) -> ChatRow:
-    """A conversation's row."""
+    """A conversation's row; its section tells when, but for the times of today."""
+    is_today = datetime.fromtimestamp(conversation.updated_at).date() == now.date()
     return ChatRow(
         conversation.id,
         conversation.title,
-        when(conversation.updated_at, now),
+        when(conversation.updated_at, now) if is_today else "",
         conversation.pinned,
         conversation.folder_id,
     )

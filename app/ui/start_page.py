@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui import theme
 from app.ui.label import Label
@@ -27,7 +27,6 @@ class StartPage(QWidget):
         self._line = Label(role=Role.SECONDARY, wrap=True)
         for label in (self._heading, self._line):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._line.setFixedWidth(PROMPT_WIDTH)
         self._prompts = [PromptButton() for _ in range(3)]
         for button in self._prompts:
             button.clicked.connect(self._ask)
@@ -79,14 +78,20 @@ class StartPage(QWidget):
             self.asked.emit(button.text())
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4 * SPACE, 4 * SPACE, 4 * SPACE, 4 * SPACE)
+        block = QWidget()
+        block.setMaximumWidth(PROMPT_WIDTH)
+        row.addWidget(block)
+        column = QVBoxLayout(block)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2 * SPACE)
         column.addStretch(3)
         column.addWidget(self._heading)
-        column.addWidget(self._line, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addWidget(self._line)
         column.addSpacing(5 * SPACE)
         for button in self._prompts:
-            column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+            column.addWidget(button)
         column.addStretch(4)
 
 
@@ -95,8 +100,7 @@ class PromptButton(QAbstractButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFixedWidth(PROMPT_WIDTH)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 

@@ -61,6 +61,7 @@ class Role(Enum):
     LINE = auto()  # hairlines and outlines
     ACCENT = auto()  # filled controls
     ON_ACCENT = auto()  # text and icons on ACCENT
+    READY = auto()  # the light of a model that is ready
     # Plots: where memory and time go.
     CORE = auto()  # dense core; computing
     EXPERTS = auto()  # expert pool; hit rate
@@ -131,6 +132,7 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
         Role.LINE: mix(base, text, 0.16 if dark else 0.12),
         Role.ACCENT: accent,
         Role.ON_ACCENT: on_accent,
+        Role.READY: QColor("#4cc265" if dark else "#2fa84f"),
         Role.CORE: QColor("#5b8def"),
         Role.EXPERTS: QColor("#35b09c"),
         Role.CONVERSATION: QColor("#b48ade"),

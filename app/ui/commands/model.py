@@ -40,7 +40,8 @@ class ModelCommands:
 
     def load_model(self) -> None:
         """Bring this conversation's model into memory now, not at the first message."""
-        self._workspace.engine.load(self._window.model_path)
+        memory = self._workspace.settings.settings.memory_bytes
+        self._workspace.engine.load(self._window.model_path, memory)
 
     def unload_model(self) -> None:
         """Give the model's memory back."""

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QPlainTextEdit, QPushBu
 
 from app.settings import Preset, Settings
 from app.settings_store import SettingsStore
-from app.ui.sampling_form import SamplingForm
+from app.ui.sampling_form import SamplingRows
 from app.ui.settings.page import FIELD_WIDTH, SettingsPage, choice
 from app.ui.theme import SPACE
 
@@ -30,9 +30,10 @@ class AnsweringPage(SettingsPage):
         self._prompt.setTabChangesFocus(True)
         self._prompt.setFixedSize(FIELD_WIDTH, PROMPT_HEIGHT)
         self._prompt.textChanged.connect(self._keep_prompt)
-        self._sampling = SamplingForm(self.tr("As the model says"))
-        self._sampling.edited.connect(lambda sampling: store.update(sampling=sampling))
+        self._prompt.setPlaceholderText(self.tr("None: the model answers as it was trained."))
         self._lay_out()
+        self._sampling = SamplingRows(self.form, self.tr("As the model says"), self)
+        self._sampling.edited.connect(lambda sampling: store.update(sampling=sampling))
         store.changed.connect(self.show_settings)
         self.show_settings(store.settings)
 
@@ -90,5 +91,4 @@ class AnsweringPage(SettingsPage):
         self._presets.setAccessibleName(self.tr("Presets"))
         self.form.addRow(self.tr("Preset:"), row)
         self.add_row(self.tr("System prompt:"), self._prompt)
-        self.add_row(self.tr("Sampling:"), self._sampling)
         self.column.addStretch(1)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QSlider, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
 
 from app.engine_client import EngineClient
 from app.engine_state import EngineState
@@ -12,9 +12,12 @@ from app.memory_outlook import Outlook, machine_bytes, outlook, target_range
 from app.settings import Settings
 from app.settings_store import SettingsStore
 from app.ui import figures
+from app.ui.label import Label
 from app.ui.settings.page import FIELD_WIDTH, SettingsPage, choice, pick, switch
+from app.ui.theme import SPACE
 
 STEP_BYTES = 100_000_000
+AMOUNT_WIDTH = 16 * SPACE
 LEAST_BYTES = 500_000_000  # while no model is loaded to say what it needs
 
 
@@ -41,7 +44,8 @@ class MemoryPage(SettingsPage):
             self.tr("As much as is free, leaving room for other programs"), self._set_automatic
         )
         self._target = QSlider(Qt.Orientation.Horizontal)
-        self._target.setFixedWidth(FIELD_WIDTH)
+        self._amount = Label(tabular=True)
+        self._amount.setFixedWidth(AMOUNT_WIDTH)
         self._target.valueChanged.connect(self._show_target)
         self._target.sliderReleased.connect(self._keep_target)
         self._target.actionTriggered.connect(self._on_key)
@@ -129,8 +133,14 @@ class MemoryPage(SettingsPage):
         self.add_row(self.tr("New conversations use:"), self._model)
         self.form.addRow("", self._load_at_start)
         self.add_row(self.tr("Memory:"), self._automatic)
-        self.add_row(self.tr("At most:"), self._target)
-        self._amount = self.add_note()
+        row = QWidget()
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self._target, 1)
+        line.addWidget(self._amount)
+        row.setFixedWidth(FIELD_WIDTH)
+        self.add_row(self.tr("At most:"), row)
+        self._target.setAccessibleName(self.tr("Memory at most"))
         self._meaning = self.add_note()
         self.add_note(
             self.tr(

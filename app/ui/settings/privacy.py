@@ -1,9 +1,8 @@
 """Privacy: what stays here and what connects where. Words only; there is nothing to switch off."""
 
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.ui import theme
 from app.ui.label import Label
 from app.ui.settings.page import SettingsPage
 from app.ui.theme import SPACE, Role
@@ -20,9 +19,12 @@ class PrivacyPage(SettingsPage):
             title = Label(heading, weight=QFont.Weight.DemiBold)
             text = Label(words, role=Role.SECONDARY, wrap=True)
             text.setFixedWidth(WIDTH)
-            self.column.addWidget(title)
-            self.column.addWidget(text)
-            self.column.addSpacing(2 * theme.SPACE)
+            pair = QVBoxLayout()
+            pair.setSpacing(SPACE)
+            pair.addWidget(title)
+            pair.addWidget(text)
+            self.column.addLayout(pair)
+            self.column.addSpacing(2 * SPACE)
         self.column.addStretch(1)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:

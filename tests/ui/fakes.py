@@ -1,0 +1,335 @@
+"""Controllers without store and engine: they remember what was asked and tell what a test says.
+
+They have the signals and methods of the real ones; `Calls` notes every method that only asks.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from PySide6.QtCore import QObject, Signal
+
+from app.conversation import (
+    Activity,
+    Conversation,
+    Deletion,
+    Failure,
+    Folder,
+    Library,
+    Message,
+    TitleSource,
+)
+from app.engine_state import EngineState, EngineStats, MemoryPlan, ModelFacts
+from app.settings import Overrides, Settings
+from app.workspace import Workspace
+
+GB = 1_000_000_000
+MODEL = "/models/Qwen3.6-35B-A3B-4bit.qpack"
+
+
+class Calls(QObject):
+    """Methods that are not defined are noted as (name, arguments)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def note(self, name: str, *arguments: Any) -> None:
+        self.calls.append((name, arguments))
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.calls]
+
+
+class FakeSettings(QObject):
+    """Settings in memory."""
+
+    changed = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings = Settings()
+        self.notice: Failure | None = None
+
+    def update(self, **changes: Any) -> None:
+        changed = replace(self.settings, **changes)
+        if changed != self.settings:
+            self.settings = changed
+            self.changed.emit(changed)
+
+
+class FakeEngine(Calls):
+    """An engine whose state a test sets."""
+
+    state_changed = Signal(object)
+    stats_sampled = Signal(object)
+    memory_changed = Signal(object)
+    died = Signal(object)
+    bug_found = Signal(str)
+    failed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = EngineState()
+
+    def become(self, **changes: Any) -> None:
+        self.state = replace(self.state, **changes)
+        self.state_changed.emit(self.state)
+
+    def load(self, path: str, memory_bytes: int | None = None) -> None:
+        self.note("load", path, memory_bytes)
+
+    def unload(self) -> None:
+        self.note("unload")
+
+    def resize(self, memory_bytes: int) -> None:
+        self.note("resize", memory_bytes)
+
+    def restart(self) -> None:
+        self.note("restart")
+
+
+class FakeStore(QObject):
+    """The two signals that the screen hears."""
+
+    failed = Signal(object)
+    bug_found = Signal(str)
+
+
+class FakeLibrary(Calls):
+    """A list in memory: pin, rename, move, delete and undo work."""
+
+    changed = Signal(object)
+    active_changed = Signal(object)
+    search_finished = Signal(object)
+    deleted = Signal(object)
+    deleted_listed = Signal(object)
+    exported = Signal(str)
+    imported = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.library = Library()
+        self.bin: dict[str, Library] = {}
+
+    def become(self, library: Library) -> None:
+        self.library = library
+        self.changed.emit(library)
+
+    def _change(self, conversation_id: str, **changes: Any) -> None:
+        self.become(
+            replace(
+                self.library,
+                conversations=tuple(
+                    replace(c, **changes) if c.id == conversation_id else c
+                    for c in self.library.conversations
+                ),
+            )
+        )
+
+    def refresh(self) -> None:
+        self.changed.emit(self.library)
+
+    def search(self, query: str) -> None:
+        self.note("search", query)
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        self.note("rename", conversation_id, title)
+        self._change(conversation_id, title=title, title_source="person")
+
+    def set_pinned(self, conversation_id: str, pinned: bool) -> None:
+        self.note("set_pinned", conversation_id, pinned)
+        self._change(conversation_id, pinned=pinned)
+
+    def create_folder(self, name: str) -> None:
+        folders = self.library.folders
+        new = Folder(f"folder{len(folders)}", name, len(folders))
+        self.become(replace(self.library, folders=(*folders, new)))
+
+    def rename_folder(self, folder_id: str, name: str) -> None:
+        self.note("rename_folder", folder_id, name)
+
+    def move(self, conversation_ids: Sequence[str], folder_id: str | None) -> None:
+        self.note("move", tuple(conversation_ids), folder_id)
+        for conversation_id in conversation_ids:
+            self._change(conversation_id, folder_id=folder_id)
+
+    def delete(self, conversation_ids: Sequence[str]) -> None:
+        self.note("delete", tuple(conversation_ids))
+        before = self.library
+        gone = [c for c in before.conversations if c.id in conversation_ids]
+        kept = tuple(c for c in before.conversations if c.id not in conversation_ids)
+        self.become(replace(before, conversations=kept))
+        deletion = Deletion(f"d{len(self.bin)}", "conversations", len(gone), gone[0].title)
+        self.bin[deletion.id] = before
+        self.deleted.emit(deletion)
+
+    def delete_folder(self, folder_id: str) -> None:
+        self.note("delete_folder", folder_id)
+
+    def undo_delete(self, deletion_id: str) -> None:
+        self.note("undo_delete", deletion_id)
+        self.become(self.bin.pop(deletion_id))
+
+    def list_deleted(self) -> None:
+        self.note("list_deleted")
+
+    def restore(self, conversation_ids: Sequence[str]) -> None:
+        self.note("restore", tuple(conversation_ids))
+
+    def erase(self, conversation_ids: Sequence[str]) -> None:
+        self.note("erase", tuple(conversation_ids))
+
+    def export(self, conversation_ids: Any, target: Any, form: str) -> None:
+        self.note("export", conversation_ids, target, form)
+
+    def import_(self, source: Any) -> None:
+        self.note("import_", source)
+
+
+class FakeChat(Calls):
+    """One conversation in memory; a test says what happens to it."""
+
+    messages_reset = Signal(object)
+    branch_changed = Signal(int, object)
+    message_changed = Signal(object)
+    answer_grew = Signal(object)
+    activity_changed = Signal(object)
+    queue_changed = Signal(object)
+    conversation_changed = Signal(object)
+    tokens_counted = Signal(object)
+    draft_restored = Signal(str, object)
+    attachments_read = Signal(object)
+    message_revealed = Signal(str)
+    answer_ended = Signal(object)
+    deleted = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, library: FakeLibrary) -> None:
+        super().__init__()
+        self._library = library
+        self.conversation: Conversation | None = None
+        self.messages: tuple[Message, ...] = ()
+        self.branches: dict[str, tuple[Message, ...]] = {}
+        self.activity = Activity()
+        library.changed.connect(self._on_library)
+
+    def _on_library(self, library: Library) -> None:
+        shown = self.conversation
+        for conversation in library.conversations:
+            if shown is not None and conversation.id == shown.id and conversation != shown:
+                self._show(conversation)
+
+    def _show(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.conversation_changed.emit(conversation)
+
+    def become(self, **activity: Any) -> None:
+        self.activity = Activity(**activity)
+        self.activity_changed.emit(self.activity)
+
+    def open(self, conversation_id: str) -> None:
+        self.note("open", conversation_id)
+        found = [c for c in self._library.library.conversations if c.id == conversation_id]
+        self.messages = self.branches.get(conversation_id, ())
+        self._show(found[0])
+        self.messages_reset.emit(self.messages)
+
+    def open_new(self, folder_id: str | None = None) -> None:
+        self.note("open_new")
+        self.messages = ()
+        self._show(Conversation(f"new{len(self.calls)}", "New chat"))
+        self.messages_reset.emit(())
+
+    def set_overrides(self, overrides: Overrides) -> None:
+        self.note("set_overrides", overrides)
+        if self.conversation is not None:
+            self._show(replace(self.conversation, overrides=overrides))
+
+    def set_model(self, path: str) -> None:
+        self.note("set_model", path)
+        if self.conversation is not None:
+            self._show(replace(self.conversation, model=path))
+
+    def count_draft(self, text: str, attachments: Sequence[Any] = ()) -> None:
+        pass
+
+    def save_draft(self, text: str) -> None:
+        pass
+
+    def send(self, text: str, attachments: Sequence[Any] = ()) -> None:
+        self.note("send", text)
+
+    def stop(self) -> None:
+        self.note("stop")
+
+    def regenerate(self, message_id: str) -> None:
+        self.note("regenerate", message_id)
+
+    def continue_(self, message_id: str) -> None:
+        self.note("continue_", message_id)
+
+    def delete(self, message_id: str) -> None:
+        self.note("delete", message_id)
+
+    def undo_delete(self, deletion_id: str) -> None:
+        self.note("undo_delete", deletion_id)
+
+    def attach(self, paths: Sequence[Any]) -> None:
+        self.note("attach", tuple(paths))
+
+    def reveal(self, message_id: str) -> None:
+        self.note("reveal", message_id)
+
+    def close(self) -> None:
+        self.note("close")
+
+
+class FakeWorkspace(QObject):
+    """All of them together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings = FakeSettings()
+        self.engine = FakeEngine()
+        self.library = FakeLibrary()
+        self.store = FakeStore()
+        self.chats: list[FakeChat] = []
+
+    def new_chat(self) -> FakeChat:
+        chat = FakeChat(self.library)
+        self.chats.append(chat)
+        return chat
+
+    @property
+    def real(self) -> Workspace:
+        """Itself, for constructors that name the real one."""
+        return cast("Workspace", self)
+
+
+def conversation(
+    name: str, age_s: float = 0, *, source: TitleSource = "model", **rest: Any
+) -> Conversation:
+    """A conversation with `name` as title and id, last used `age_s` seconds ago."""
+    return Conversation(name, name, source, updated_at=time.time() - age_s, **rest)
+
+
+def loaded_state(**changes: Any) -> EngineState:
+    """An engine with a model of 256 experts a layer, 70 of them in memory."""
+    facts = ModelFacts(
+        "Qwen3.6 35B-A3B",
+        "/models/Qwen3.6-35B-A3B-4bit.qpack",
+        "qwen3_5_moe",
+        32_768,
+        40,
+        256,
+        8,
+        True,
+    )
+    plan = MemoryPlan(3 * GB, int(1.4 * GB), int(0.9 * GB), int(0.2 * GB), int(0.1 * GB), 70)
+    stats = EngineStats(int(2.6 * GB), 0.71, 2.9 * GB, 85.0, 22.0)
+    state = EngineState("running", 1, "loaded", MODEL, 1.0, facts, plan, None, stats)
+    return replace(state, **changes)

@@ -1,0 +1,71 @@
+"""Pictures of every state of the screen, to be looked at:
+
+    python tests/ui/screenshots.py OUTDIR [WORD]
+
+Makes one PNG for each scene, scheme and text size whose name holds WORD. Scenes are in
+`tests.ui.scenes`; each builds the real widgets on fake controllers.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from PySide6.QtCore import QElapsedTimer, QEvent, QLocale
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.ui import theme
+from tests.ui.scenes import SCENES, Scene
+
+SETTLE_MS = 400  # layouts, slides and work handed to other threads
+
+
+def main(outdir: Path, word: str = "") -> int:
+    """Write the pictures; how many were written."""
+    QLocale.setDefault(QLocale("en_GB"))
+    application = QApplication(sys.argv[:1])
+    system_font = QFont("Inter")  # what comes nearest to a Mac's
+    system_font.setPixelSize(13)
+    application.setFont(system_font)
+    outdir.mkdir(parents=True, exist_ok=True)
+    written = 0
+    for dark in (False, True):
+        QApplication.setPalette(theme.plain_palette(dark=dark))
+        for scene in SCENES:
+            name = f"{scene.name}-{'dark' if dark else 'light'}"
+            if word in name:
+                _picture(scene, outdir / f"{name}.png")
+                written += 1
+    return written
+
+
+def _picture(scene: Scene, target: Path) -> None:
+    widget = scene.make()
+    widget.resize(*scene.size)
+    widget.show()
+    _settle(SETTLE_MS)
+    widget.grab().save(str(target))
+    _dispose(widget)
+
+
+def _settle(milliseconds: int) -> None:
+    clock = QElapsedTimer()
+    clock.start()
+    while clock.elapsed() < milliseconds:
+        QApplication.processEvents()
+
+
+def _dispose(widget: QWidget) -> None:
+    widget.close()
+    widget.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    count = main(Path(sys.argv[1]), *sys.argv[2:])
+    sys.stdout.write(f"{count} pictures\n")
