@@ -26,10 +26,12 @@ _PROBE: tuple[Message, ...] = ({"role": "user", "content": "Hi"},)
 _FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
+    AssertionError,
     AttributeError,
     LookupError,
     MemoryError,
-    RecursionError,
+    RuntimeError,  # and RecursionError
+    SyntaxError,  # of the Python that Jinja makes of it
     TypeError,
     ValueError,
 )

@@ -1,13 +1,17 @@
+import contextlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.errors import BadContainer, TemplateFailed
 from engine.text.template import ChatTemplate, opens_thinking
 
-HI = [{"role": "user", "content": "Hi"}]
+HI: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}]
 
 
 def write(folder: Path, **config: Any) -> Path:
@@ -85,6 +89,7 @@ def test_a_prompt_that_ends_in_the_tag_opens_thinking(rendered: str, opened: boo
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
         ("{% include 'other' %}", "loader"),
+        ("{{ 'long text' | truncate(-1) }}", "length"),
         ("{{ [1] | first | int('x') }}{{ 'a' | unknown_method() }}", "unknown_method"),
     ],
 )
@@ -94,7 +99,15 @@ def test_a_template_that_fails_is_named_as_the_culprit(source: str, reason: str)
 
 
 @pytest.mark.parametrize(
-    "source", ["{% for %}", "{{", "{% endif %}", "{{ 'a' * 2 ", "{% break %}{{ ("]
+    "source",
+    [
+        "{% for %}",
+        "{{",
+        "{% endif %}",
+        "{{ 'a' * 2 ",
+        "{% break %}",
+        "{% for a in b %}" * 30 + "{% endfor %}" * 30,
+    ],
 )
 def test_a_template_that_does_not_parse_is_refused_on_loading(source: str) -> None:
     with pytest.raises(TemplateFailed, match="cannot be read"):
@@ -119,3 +132,61 @@ def test_endlessly_nested_messages_are_refused() -> None:
         deep = [deep]
     with pytest.raises(TemplateFailed, match="recursion"):
         ChatTemplate("x").render([{"role": "user", "content": "", "extra": deep}])
+
+
+FRAGMENTS = re.findall(
+    r"{%.+?%}|{{.+?}}",
+    """
+    {% for x in messages %} {% endfor %} {% if x %} {% else %} {% endif %} {{ x }} {{ loop(1) }}
+    {% macro m(a) %} {% endmacro %} {{ m(1) }} {% call m() %} {% endcall %} {{ caller() }}
+    {% set n = namespace(a=1) %} {% set n.a = n %} {% break %} {% continue %} {% generation %}
+    {% endgeneration %} {% raw %} {% block b %} {% endblock %} {{ self.b() }} {% extends 'x' %}
+    {% import 'x' as z %} {{ [].pop() }} {{ strftime_now(1) }} {{ range() }} {{ messages['b'] }}
+    {{ x.encode('x') }} {{ 1 // 0 }} {{ 'a' in 1 }} {{ not_there() }} {{ 0 ** -1 }} {{ ''.join(1) }}
+    {{ messages[0].content.zzz() }} {{ '{0.a}'.format(1) }} {{ 2.0 ** 9999 }}
+    """,
+)
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join))
+@settings(deadline=None, max_examples=200)
+def test_any_template_renders_or_fails_as_one(source: str) -> None:
+    with contextlib.suppress(TemplateFailed):
+        assert isinstance(ChatTemplate(source).render(HI), str)
+
+
+CALL = {"type": "function", "function": {"name": "f", "arguments": {"a": "<é>", "b": [1, None]}}}
+CONVERSATIONS: list[list[dict[str, Any]]] = [
+    HI,
+    [
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": " Hi \n"},
+        {"role": "assistant", "content": "A", "reasoning_content": "R"},
+        {"role": "user", "content": "B"},
+    ],
+    [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "reasoning_content": "R", "tool_calls": [CALL, CALL]},
+        {"role": "tool", "content": "T1"},
+        {"role": "tool", "content": "T2"},
+    ],
+]
+
+
+@pytest.mark.parametrize("tools", [None, [{"name": "f", "description": "<é> & 'q'"}]])
+@pytest.mark.parametrize("switch", [{}, {"enable_thinking": True}, {"enable_thinking": False}])
+def test_prompts_equal_those_of_transformers(
+    loaded: ChatTemplate, folder: Path, switch: dict[str, bool], tools: list[dict[str, str]] | None
+) -> None:
+    reference = pytest.importorskip("transformers.utils.chat_template_utils")
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    for messages in CONVERSATIONS:
+        expected, _ = reference.render_jinja_template(
+            [messages],
+            tools=tools,
+            chat_template=config["chat_template"],
+            add_generation_prompt=True,
+            **switch,
+        )
+        thinking = switch.get("enable_thinking")
+        assert loaded.render(messages, tools=tools, thinking=thinking) == expected[0]
