@@ -25,7 +25,9 @@ class TinyModels:
 
     def checkpoint(self, family: Family, **how: Any) -> Path:
         """The MLX checkpoint."""
-        return self._once(("checkpoint", family, how), lambda to: make_checkpoint(to, family, **how))
+        return self._once(
+            ("checkpoint", family, how), lambda to: make_checkpoint(to, family, **how)
+        )
 
     def container(self, family: Family, **how: Any) -> Path:
         """The container packed from that checkpoint."""

@@ -139,9 +139,7 @@ def test_the_answer_is_the_same_for_every_cache(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_snapshot_restores_exactly(
-    family: Family, tiny_models: TinyModels, load: Load
-) -> None:
+def test_a_snapshot_restores_exactly(family: Family, tiny_models: TinyModels, load: Load) -> None:
     model = load(tiny_models.container(family, bits=4))
     state = model.new_state()
     ids = prompt(300)
@@ -183,4 +181,3 @@ def test_what_the_context_cannot_hold_is_refused(tiny_models: TinyModels, load: 
     with pytest.raises(ContextFull, match="33 tokens .* of 32"):
         model.decode(1, state)
     assert state.length == 32
-
