@@ -1,7 +1,7 @@
 """Application: the windows, the menus they share, and the commands that need no window."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,8 +27,6 @@ from app.ui.settings.window import SettingsWindow
 from app.ui.window_state import restore_window, save_windows, window_count
 from app.workspace import Workspace
 
-_OWN = frozenset(command.name for command in commands() if not command.needs_window)
-
 
 class Application(QObject):
     """Everything on the screen. Made after the workspace, closed before it.
@@ -53,6 +51,8 @@ class Application(QObject):
         self._active: frozenset[str] = frozenset()
         self._unseen = 0
         self._is_closing = False
+        own = (command.name for command in commands() if not command.needs_window)
+        self._own: dict[str, Callable[[], None]] = {name: getattr(self, name) for name in own}
         self.menus = Menus(self.run, self)
         # Several changes in one turn of the event loop enable and disable once.
         self._refresh = QTimer(self, singleShot=True, interval=0)
@@ -91,8 +91,8 @@ class Application(QObject):
 
     def run(self, name: str) -> None:
         """Carry out a command: ours, or one of the front window's."""
-        if name in _OWN:
-            getattr(self, name)()
+        if name in self._own:
+            self._own[name]()
         elif self._windows and (act := self._windows[0].command(name)):
             act()
 

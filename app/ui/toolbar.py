@@ -15,19 +15,42 @@ from app.ui.theme import SPACE, Role, color
 ICON = 5 * SPACE
 
 
-class DottedButton(QToolButton):
-    """A tool button that can wear a dot: something differs from the settings."""
+class ActionButton(QToolButton):
+    """An icon that triggers an action of the menus; it can wear a dot.
 
-    has_dot = False
+    It is not the action's own tool button, which would show the action's words and a pressed
+    ground while it is checked: here the icon takes the accent.
+    """
+
+    def __init__(self, action: QAction, icon: str, name: str) -> None:
+        super().__init__()
+        self._action = action
+        self._icon = icon
+        self._has_dot = False
+        self.setIconSize(QSize(ICON, ICON))
+        self.setAutoRaise(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName(name)
+        self.setToolTip(_tip(name, action))
+        self.clicked.connect(action.trigger)
+        action.changed.connect(self._follow)
+        self._follow()
 
     def set_dot(self, on: bool) -> None:
         """Wear the dot, or take it off."""
-        self.has_dot = on
+        self._has_dot = on
         self.update()
+
+    def _follow(self) -> None:
+        self.setEnabled(self._action.isEnabled())
+        self.setIcon(theme.icon(self._icon, Role.LINK if self._is_on() else Role.SECONDARY))
+
+    def _is_on(self) -> bool:
+        return self._action.isChecked() and self._icon == "inspector"
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.has_dot:
+        if self._has_dot:
             painter = QPainter(self)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -46,15 +69,15 @@ class Toolbar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self._sidebar_width = 0
         self.model = ModelButton()
-        self.sidebar = self._button(actions["toggle_sidebar"], "sidebar", self.tr("Sidebar"))
-        self.compose = self._button(actions["new_chat"], "compose", self.tr("New Chat"))
-        self.settings = self._button(
+        self.sidebar = ActionButton(actions["toggle_sidebar"], "sidebar", self.tr("Sidebar"))
+        self.compose = ActionButton(actions["new_chat"], "compose", self.tr("New Chat"))
+        self.settings = ActionButton(
             actions["chat_settings"], "settings", self.tr("Conversation settings")
         )
-        self.share = self._button(
+        self.share = ActionButton(
             actions["export_markdown"], "share", self.tr("Export this conversation")
         )
-        self.inspector = self._button(
+        self.inspector = ActionButton(
             actions["toggle_inspector"], "inspector", self.tr("Inspector")
         )
         self._left = QWidget()
@@ -69,18 +92,6 @@ class Toolbar(QToolBar):
             self._left.setMinimumWidth(0)
             self._left.setMaximumWidth(self._left.sizeHint().width())
         self.update()
-
-    def _button(self, action: QAction, icon: str, name: str) -> DottedButton:
-        button = DottedButton()
-        button.setDefaultAction(action)
-        button.setIcon(theme.icon(icon))
-        button.setIconSize(QSize(ICON, ICON))
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        button.setAutoRaise(True)
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.setAccessibleName(name)
-        button.setToolTip(_tip(name, action))
-        return button
 
     def _lay_out(self) -> QWidget:
         row = QWidget()
