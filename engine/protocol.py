@@ -242,8 +242,8 @@ Event: TypeAlias = (
     | Bug
 )
 
-_COMMANDS: dict[str, type[Command]] = {kind.__name__: kind for kind in Command.__args__}
-_EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in Event.__args__}
+COMMANDS: dict[str, type[Command]] = {kind.__name__: kind for kind in Command.__args__}
+EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in Event.__args__}
 
 
 def encode(message: Command | Event) -> bytes:
@@ -268,13 +268,13 @@ def lines(stream: BinaryIO) -> Iterator[bytes]:
 
 def decode_command(line: bytes) -> Command:
     """The command in `line`. Raises BadLine, or BadOption for options out of their limits."""
-    command: Command = _decode(_COMMANDS, line)
+    command: Command = _decode(COMMANDS, line)
     return command
 
 
 def decode_event(line: bytes) -> Event:
     """The event in `line`. Raises BadLine."""
-    event: Event = _decode(_EVENTS, line)
+    event: Event = _decode(EVENTS, line)
     return event
 
 
