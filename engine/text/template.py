@@ -89,7 +89,7 @@ class ChatTemplate:
         try:
             return sandbox.render(template, {**self._special_tokens, **guard.hide(variables)})
         except _FAULTS as error:
-            raise _failure("refused this conversation", error, _CHANGE) from error
+            raise _failure("refused this conversation", error, _CHANGE, guard) from error
 
     def supports_thinking(self) -> bool:
         """Whether reasoning can be switched: the prompt differs with it on and off."""
@@ -111,8 +111,8 @@ def _compile(environment: sandbox.ChatEnvironment, source: str) -> jinja2.Templa
         raise _failure("cannot be read", error, _REPLACE) from error
 
 
-def _failure(what: str, error: Exception, remedy: str) -> TemplateFailed:
-    reason = str(error) or type(error).__name__
+def _failure(what: str, error: Exception, remedy: str, guard: Guard = _NO_GUARD) -> TemplateFailed:
+    reason = guard.show(str(error)) or type(error).__name__
     return TemplateFailed(f"The model's chat template {what}: {reason.rstrip('.')}.", remedy)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadContainer, TemplateFailed
+from engine.text.guard import Guard
 from engine.text.template import ChatTemplate, opens_thinking
 
 HI: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}]
@@ -96,6 +97,13 @@ def test_a_prompt_that_ends_in_the_tag_opens_thinking(rendered: str, opened: boo
 def test_a_template_that_fails_is_named_as_the_culprit(source: str, reason: str) -> None:
     with pytest.raises(TemplateFailed, match=f"(?i)chat template.*{reason}"):
         ChatTemplate(source).render(HI)
+
+
+def test_a_refusal_quotes_what_was_typed_as_it_was_typed() -> None:
+    guard = Guard(["<think>"])
+    template = ChatTemplate("{{ raise_exception('No ' + messages[0].content) }}")
+    with pytest.raises(TemplateFailed, match=r"No <b>é\."):
+        template.render([{"role": "user", "content": "<b>é"}], guard)
 
 
 @pytest.mark.parametrize(
