@@ -5,6 +5,7 @@ A raw checkpoint from the training side is refused: its experts lie singly, its 
 other way round and its norms without the one that has to be added. mlx-lm does that conversion.
 """
 
+import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,14 +16,14 @@ import numpy as np
 
 from engine.config import ModelConfig, parse_config
 from engine.container.container import CONFIG, MANIFEST
-from engine.container.files import chunks, opened, read_into
+from engine.container.files import chunks, names_in, opened, read_into
 from engine.container.inventory import by_bare_name
 from engine.container.json_file import read_object, shown
 from engine.container.manifest import check_key
 from engine.container.plan import SOURCE, SourceTensor
 from engine.container.safetensors import TensorEntry, read_header
 from engine.container.widths import FLOATS
-from engine.errors import BadCheckpoint, BadContainer, ModelNotFound, UnsupportedModel
+from engine.errors import BadCheckpoint, BadContainer, UnsupportedModel
 
 INDEX = "model.safetensors.index.json"
 
@@ -65,13 +66,12 @@ class Checkpoint:
 @blaming_checkpoint()
 def open_checkpoint(path: Path) -> Checkpoint:
     """Open a checkpoint. Raises ModelNotFound, BadCheckpoint or UnsupportedModel."""
-    if not path.is_dir():
-        raise ModelNotFound(f"There is no checkpoint folder at {path}.", "Check the path.")
-    if (path / MANIFEST).exists() and not (path / INDEX).exists():
+    names = names_in(path)
+    if MANIFEST in names and INDEX not in names:
         raise BadCheckpoint(f"{path} is a container already.", "Open it as it is.")
     root = read_object(path / CONFIG)
     config = parse_config(root, str(path / CONFIG))
-    tensors = gather(_headers(path), str(path))
+    tensors = gather(_headers(path, names), str(path))
     refuse_raw(tensors)
     _refuse_zero_centred(path, tensors)
     text = root.get("text_config")
@@ -79,18 +79,18 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, config, str(model_type or root.get("model_type")), tensors)
 
 
-def _headers(path: Path) -> dict[str, dict[str, TensorEntry]]:
+def _headers(path: Path, names: frozenset[str]) -> dict[str, dict[str, TensorEntry]]:
     """The header of every weights file, by its name."""
-    if not (path / INDEX).exists():
-        names = sorted(file.name for file in path.glob("model*.safetensors"))
-        if not names:
+    if INDEX not in names:
+        files = sorted(fnmatch.filter(names, "model*.safetensors"))
+        if not files:
             raise BadCheckpoint(f"{path} has no {INDEX} and no model*.safetensors.", "Check it.")
-        return {name: read_header(path / name) for name in names}
+        return {name: read_header(path / name) for name in files}
     weight_map = read_object(path / INDEX).get("weight_map")
     if not isinstance(weight_map, dict) or not all(isinstance(v, str) for v in weight_map.values()):
         raise BadCheckpoint(f"{path / INDEX} has no usable weight_map.", "Download it again.")
-    names = sorted({check_key(name, str(path / INDEX)) for name in weight_map.values()})
-    headers = {name: read_header(path / name) for name in names}
+    files = sorted({check_key(name, str(path / INDEX)) for name in weight_map.values()})
+    headers = {name: read_header(path / name) for name in files}
     for tensor, name in weight_map.items():
         if tensor not in headers[name]:
             raise BadCheckpoint(

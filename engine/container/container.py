@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import ModelConfig, Quantization, parse_config, token_ids
-from engine.container.files import REDOWNLOAD, file_size, opened, read_bytes
+from engine.container.files import REDOWNLOAD, file_size, names_in, opened, read_bytes
 from engine.container.inventory import by_bare_name, select_dense
 from engine.container.json_file import LARGEST_JSON, read_object
 from engine.container.layout import ExpertLayout, check_layout, parse_layout
 from engine.container.manifest import Manifest, parse_manifest
 from engine.container.safetensors import TensorEntry, read_header
-from engine.errors import BadContainer, ModelNotFound
+from engine.errors import BadContainer
 
 MANIFEST = "manifest.json"
 CONFIG = "config.json"
@@ -47,7 +47,7 @@ class Container:
     expert_quantization: Quantization | None  # derived from shapes; None: plain floats
     eos_token_ids: frozenset[int]  # of config.json and generation_config.json
     identity: str  # hex SHA-256 that binds saved states to these weights
-    total_bytes: int  # of all files
+    total_bytes: int  # of all files that belong to it
     warnings: tuple[str, ...]
 
     @property
@@ -86,7 +86,8 @@ def open_container(path: Path) -> Container:
     Raises ModelNotFound, BadContainer or UnsupportedModel, naming the file, the value found and
     the value expected.
     """
-    _check_folder(path)
+    names = names_in(path)
+    _check_complete(path, names)
     manifest = parse_manifest(read_object(path / MANIFEST), str(path / MANIFEST))
     _check_files(path, manifest)
     config = parse_config(read_object(path / CONFIG), str(path / CONFIG))
@@ -101,24 +102,22 @@ def open_container(path: Path) -> Container:
         manifest=manifest,
         dense=dense,
         expert_quantization=quantization,
-        eos_token_ids=config.eos_token_ids | _generation_eos(path / GENERATION_CONFIG),
+        eos_token_ids=config.eos_token_ids | _generation_eos(path, names),
         identity=_identity(path, layout, dense),
-        total_bytes=sum(p.stat().st_size for p in path.rglob("*") if p.is_file()),
+        total_bytes=_total_bytes(path, manifest, layout),
         warnings=tuple(_warnings(path, manifest, quantization, ignored)),
     )
 
 
-def _check_folder(path: Path) -> None:
-    if not path.is_dir():
-        raise ModelNotFound(f"There is no model folder at {path}.", "Check the path.")
-    if (path / MANIFEST).exists():
+def _check_complete(path: Path, names: frozenset[str]) -> None:
+    if MANIFEST in names:
         return
-    if (path / JOURNAL).exists():
+    if JOURNAL in names:
         raise BadContainer(
             f"{path} is not complete: its {MANIFEST} is not written yet.",
             "Run the same installation again; it goes on where it stopped.",
         )
-    if (path / CONFIG).exists() and not (path / LAYOUT).exists():
+    if CONFIG in names and "packed_experts" not in names:
         raise BadContainer(
             f"{path} is a checkpoint, not a container: it has no {MANIFEST}.",
             "Convert it with `martlet repack SOURCE DEST`.",
@@ -151,10 +150,16 @@ def _dense(path: Path, config: ModelConfig) -> tuple[dict[str, TensorEntry], int
     return chosen, len(names) - len(chosen)
 
 
-def _generation_eos(path: Path) -> frozenset[int]:
-    if not path.exists():
+def _generation_eos(path: Path, names: frozenset[str]) -> frozenset[int]:
+    if GENERATION_CONFIG not in names:
         return frozenset()
-    return frozenset(token_ids(read_object(path).get("eos_token_id")))
+    return frozenset(token_ids(read_object(path / GENERATION_CONFIG).get("eos_token_id")))
+
+
+def _total_bytes(path: Path, manifest: Manifest, layout: ExpertLayout) -> int:
+    layers = map(layer_name, range(layout.layer_count))
+    files = {*manifest.files, *layers, MANIFEST, CONFIG, LAYOUT, DENSE}
+    return sum(file_size(path / name) for name in files)
 
 
 def _warnings(

@@ -1,8 +1,17 @@
-"""Files that survive a crash: what was reported written is on the disk, whole or not at all."""
+"""Files that survive a crash: what was reported written is on the disk, whole or not at all.
 
+A disk that is full or failing becomes an error that a person can act on.
+"""
+
+import errno
 import fcntl
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from engine.errors import MartletError, NotEnoughDisk
 
 TEMPORARY = ".tmp"  # suffix of a file that is not yet the one it will be
 
@@ -40,3 +49,42 @@ def sync_path(path: Path) -> None:
         sync(fd)
     finally:
         os.close(fd)
+
+
+def write_at(path: Path, parts: Iterator[tuple[int, memoryview]]) -> None:
+    """Write (offset, bytes) into a file that is there; nothing is on the medium until a sync."""
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        for offset, data in parts:
+            while data:
+                count = os.pwrite(fd, data, offset)
+                data, offset = data[count:], offset + count
+    finally:
+        os.close(fd)
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Raise NotEnoughDisk where the volume of `folder` has less than `needed` bytes free."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise NotEnoughDisk(
+            f"{folder} needs {needed / 1e9:.2f} GB, its volume has {free / 1e9:.2f} GB free.",
+            f"Free {(needed - free) / 1e9:.2f} GB or choose another volume.",
+        )
+
+
+@contextmanager
+def disk_faults(folder: Path) -> Iterator[None]:
+    """Turn what the system says of a full or failing disk into NotEnoughDisk or MartletError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NotEnoughDisk(
+                f"The volume of {folder} is full.",
+                "Free some space and run it again: it goes on where it stopped.",
+            ) from error
+        raise MartletError(
+            f"{error.filename or folder} cannot be written: {error.strerror}.",
+            "Check the disk and its permissions, then run it again.",
+        ) from error

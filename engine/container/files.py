@@ -9,11 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.errors import BadContainer
+from engine.errors import BadContainer, ModelNotFound
 
 REDOWNLOAD = "Download or repack the model again."
 CHUNK_BYTES = 1 << 22  # of a copy, a hash or a comparison
 _READ_BYTES = 1 << 26  # of one system call: macOS refuses 2 GiB and more
+
+
+def names_in(folder: Path) -> frozenset[str]:
+    """What stands in a folder. Raises ModelNotFound where there is none."""
+    try:
+        return frozenset(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ModelNotFound(f"There is no folder at {folder}.", "Check the path.") from error
+    except OSError as error:
+        raise _unreadable(folder, error) from error
 
 
 def file_size(path: Path) -> int:

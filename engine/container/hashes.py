@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from engine.container.files import chunks, file_size
+from engine.container.files import chunks, file_size, names_in
 from engine.container.json_file import read_object, shown
 from engine.container.manifest import check_key
 from engine.errors import BadContainer
@@ -23,9 +23,9 @@ def hash_file(path: Path, advance: Callable[[int], None] = lambda count: None) -
 
 def read_hashes(folder: Path) -> dict[str, str] | None:
     """Path -> hex SHA-256 of a container's files; None where it has no hashes.json."""
-    path = folder / HASHES
-    if not path.exists():
+    if HASHES not in names_in(folder):
         return None
+    path = folder / HASHES
     files = read_object(path).get("files")
     if not isinstance(files, dict) or not all(isinstance(v, str) for v in files.values()):
         raise BadContainer(f"{path}: files is {shown(files)}.", "Delete it: it is optional.")

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.config import Quantization
-from engine.container.container import DENSE, Container
+from engine.container.container import Container
+from engine.container.files import file_size
 from engine.memory.plan import plan_memory
 from engine.model.hybrid import CHUNK_TOKENS
 
@@ -67,7 +68,7 @@ def describe(container: Container, *, itemsize: int) -> ContainerInfo:
         expert_bytes=layout.stride,
         experts_bytes=layout.layer_bytes * layout.layer_count,
         dense_bytes=container.dense_bytes,
-        dense_file_bytes=(container.path / DENSE).stat().st_size,
+        dense_file_bytes=file_size(container.dense_path),
         total_bytes=container.total_bytes,
         memory=tuple(_memory(container, slots, itemsize) for slots in slot_counts(container)),
         warnings=container.warnings,

@@ -5,25 +5,30 @@ the journal, a cursor for each source file; the manifest is written last, so tha
 that moment can be taken for a complete model. One process at a time: the folder is locked.
 """
 
-import errno
 import fcntl
 import hashlib
 import logging
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
 from engine.container.container import DENSE, JOURNAL, LAYOUT, MANIFEST
-from engine.container.durable import TEMPORARY, replace_file, sync_path
+from engine.container.durable import (
+    TEMPORARY,
+    check_space,
+    disk_faults,
+    replace_file,
+    sync_path,
+    write_at,
+)
+from engine.container.files import names_in
 from engine.container.hashes import HASHES, dump_hashes, hash_file
 from engine.container.json_file import encode, read_object, write_object
 from engine.container.layout import dump_layout
 from engine.container.manifest import dump_manifest
 from engine.container.plan import RepackPlan
-from engine.errors import BadContainer, BadOption, MartletError, NotEnoughDisk
+from engine.errors import BadContainer, BadOption
 
 log = logging.getLogger(__name__)
 
@@ -54,15 +59,15 @@ class Installation:
 
         Raises BadOption where the folder holds something else or is in use, NotEnoughDisk.
         """
-        with self._disk_faults():
+        with disk_faults(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.folder, os.O_RDONLY)
-        try:
-            self._take_lock()
-            self._take_up()
-        except BaseException:
-            os.close(self._lock)
-            raise
+            try:
+                self._take_lock()
+                self._take_up()
+            except BaseException:
+                os.close(self._lock)
+                raise
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -71,7 +76,7 @@ class Installation:
     @property
     def complete(self) -> bool:
         """Whether an earlier run finished all but the removal of the journal."""
-        return (self.folder / MANIFEST).exists()
+        return MANIFEST in names_in(self.folder)
 
     def done(self, source: str) -> int:
         """The offset in a source file up to which everything is safely written."""
@@ -92,19 +97,21 @@ class Installation:
         For each source, bytes must come in order: a checkpoint takes all before them as written.
         """
         end = offset + len(data)
-        with self._disk_faults():
+        with disk_faults(self.folder):
             for move in self.plan.moves_within(source, offset, end):
                 self._unsynced.add(move.target)
-                with _writable(self.folder / move.target) as fd:
-                    for target, start, stop in move.pieces(offset, end):
-                        _write_all(fd, data[start - offset : stop - offset], target)
+                parts = (
+                    (target, data[start - offset : stop - offset])
+                    for target, start, stop in move.pieces(offset, end)
+                )
+                write_at(self.folder / move.target, parts)
         self._since_checkpoint += len(data)
         if self._since_checkpoint >= CHECKPOINT_BYTES:
             self.checkpoint(source, end)
 
     def checkpoint(self, source: str, end: int) -> None:
         """Force everything to the disk, then note that `source` is written up to `end`."""
-        with self._disk_faults():
+        with disk_faults(self.folder):
             for target in sorted(self._unsynced):
                 sync_path(self.folder / target)
             self._unsynced.clear()
@@ -121,7 +128,7 @@ class Installation:
         advance: Callable[[int], None],
     ) -> None:
         """Write all but the tensors, the manifest last; `advance` hears of hashed bytes."""
-        with self._disk_faults():
+        with disk_faults(self.folder):
             small = dict(small_files) | {LAYOUT: encode(dump_layout(self.plan.layout))}
             for name, data in small.items():
                 replace_file(self.folder / name, data)
@@ -156,25 +163,25 @@ class Installation:
             log.info("%s: its volume has no locks", self.folder)  # some network volumes
 
     def _take_up(self) -> None:
-        if not (self.folder / JOURNAL).exists():
+        if JOURNAL not in names_in(self.folder):
             self._refuse_foreign()
         elif not self._read_journal():
             raise self._foreign("an installation of something else")
         if self.complete:
             return
-        self._check_disk()
-        if not self._files_stand():
-            self._done = {}
-        with self._disk_faults():
-            self._write_journal()
-            self._presize()
+        there = sum(status.st_blocks * 512 for status in self._stand())
+        check_space(self.folder, sum(self.plan.sizes.values()) - there + SPARE_BYTES)
+        if [status.st_size for status in self._stand()] != list(self.plan.sizes.values()):
+            self._done = {}  # a file was lost, so that the cursors mean nothing
+        self._write_journal()
+        self._presize()
 
     def _refuse_foreign(self) -> None:
         if self.complete:
             raise self._foreign("a complete model")
-        others = sorted(p.name for p in self.folder.iterdir() if p.name not in _HARMLESS)
+        others = names_in(self.folder) - _HARMLESS
         if others:
-            raise self._foreign(f"{others[0]!r}")
+            raise self._foreign(repr(min(others)))
 
     def _foreign(self, what: str) -> BadOption:
         return BadOption(
@@ -196,10 +203,10 @@ class Installation:
     def _write_journal(self) -> None:
         write_object(self.folder / JOURNAL, {"plan": self._identity, "done": self._done})
 
-    def _files_stand(self) -> bool:
-        """Whether all big files have their full size, so that the cursors mean something."""
-        paths = {self.folder / name: size for name, size in self.plan.sizes.items()}
-        return all(path.is_file() and path.stat().st_size == size for path, size in paths.items())
+    def _stand(self) -> list[os.stat_result]:
+        """The big files that are there already, in the plan's order."""
+        paths = [self.folder / name for name in self.plan.sizes]
+        return [os.stat(path) for path in paths if os.path.isfile(path)]
 
     def _presize(self) -> None:
         for name, size in self.plan.sizes.items():
@@ -207,48 +214,6 @@ class Installation:
             path.parent.mkdir(exist_ok=True)
             path.touch()
             os.truncate(path, size)
-        with _writable(self.folder / DENSE) as fd:
-            _write_all(fd, memoryview(self.plan.dense_start), 0)
+        write_at(self.folder / DENSE, iter([(0, memoryview(self.plan.dense_start))]))
         self._unsynced.add(DENSE)
-
-    def _check_disk(self) -> None:
-        paths = [self.folder / name for name in self.plan.sizes]
-        there = sum(path.stat().st_blocks * 512 for path in paths if path.exists())
-        needed = max(0, sum(self.plan.sizes.values()) - there) + SPARE_BYTES
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise NotEnoughDisk(
-                f"{self.folder} needs {needed / 1e9:.2f} GB, its volume has {free / 1e9:.2f} GB "
-                "free.",
-                f"Free {(needed - free) / 1e9:.2f} GB or choose another volume.",
-            )
-
-    @contextmanager
-    def _disk_faults(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise NotEnoughDisk(
-                    f"The volume of {self.folder} is full.",
-                    "Free some space and run it again: it goes on where it stopped.",
-                ) from error
-            raise MartletError(
-                f"{error.filename or self.folder} cannot be written: {error.strerror}.",
-                "Check the disk and its permissions, then run it again.",
-            ) from error
-
-
-@contextmanager
-def _writable(path: Path) -> Iterator[int]:
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _write_all(fd: int, data: memoryview, offset: int) -> None:
-    while data:
-        count = os.pwrite(fd, data, offset)
-        data, offset = data[count:], offset + count
+        sync_path((self.folder / LAYOUT).parent)

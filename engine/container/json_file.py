@@ -14,6 +14,9 @@ from engine.container.durable import replace_file
 from engine.container.files import REDOWNLOAD, read_bytes
 from engine.errors import BadContainer
 
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = 100  # the longest real tensor names stay whole
+
 LARGEST_JSON = 64 << 20  # bytes; the largest real one, an index of 80B, has under 10 MB
 
 
@@ -43,7 +46,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def shown(value: object) -> str:
     """A hostile value, cut to what a sentence can hold."""
-    return reprlib.repr(value)
+    return _brief.repr(value)
 
 
 def whole_number(

@@ -31,7 +31,7 @@ def find_model(name_or_path: str | Path) -> Path:
     name = str(name_or_path)
     places = list(_places(name))
     for place in places:
-        if place.is_dir():
+        if os.path.isdir(place):  # unlike Path.is_dir, False for what no system call takes
             return place
     looked = ", ".join(map(str, places))
     raise ModelNotFound(

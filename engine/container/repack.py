@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.container.checkpoint import Checkpoint, blaming_checkpoint, open_checkpoint
 from engine.container.container import CONFIG, Container, open_container
-from engine.container.files import read_bytes
+from engine.container.files import names_in, read_bytes
 from engine.container.installation import Installation
 from engine.container.json_file import LARGEST_JSON
 from engine.container.plan import make_plan
@@ -74,7 +74,8 @@ def _finish(
     cancelled: Callable[[], bool],
 ) -> None:
     with blaming_checkpoint():
-        names = [name for name in SMALL_FILES if (checkpoint.path / name).exists()]
+        there = names_in(checkpoint.path)
+        names = [name for name in SMALL_FILES if name in there]
         small = {n: read_bytes(checkpoint.path / n, LARGEST_JSON) for n in (CONFIG, *names)}
     total = sum(installation.plan.sizes.values())
     installation.finish(

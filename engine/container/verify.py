@@ -13,13 +13,13 @@ from typing import TypeVar
 from engine.container.checkpoint import Checkpoint, open_checkpoint
 from engine.container.comparison import Fault, differences, plan_comparison
 from engine.container.container import LAYOUT, MANIFEST, layer_name, open_container
-from engine.container.files import file_size
+from engine.container.files import file_size, names_in
 from engine.container.hashes import HASHES, hash_file, read_hashes
 from engine.container.json_file import read_object
 from engine.container.layout import parse_layout
 from engine.container.manifest import parse_manifest
 from engine.container.progress import Meter, Report, never, unheard
-from engine.errors import BadContainer, ModelNotFound, UnsupportedModel
+from engine.errors import BadContainer, UnsupportedModel
 
 T = TypeVar("T")
 
@@ -50,8 +50,7 @@ def verify(
 
     Raises ModelNotFound, Cancelled, and the errors of `open_checkpoint` for the source.
     """
-    if not path.is_dir():
-        raise ModelNotFound(f"There is no model folder at {path}.", "Check the path.")
+    names_in(path)  # a folder at least
     checkpoint = open_checkpoint(source) if source else None
     faults: list[Fault] = []
     sizes = _attempt(LAYOUT, faults, lambda: _layout_sizes(path)) or {}
