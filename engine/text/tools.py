@@ -51,10 +51,13 @@ class ToolCallSplitter:
 
     def finish(self) -> list[str | ToolCall]:
         """What was held back, when the answer ends here; a call may lack its closing tag."""
-        call = self._parse(self._held[self._body :]) if self._body else None
-        rest: str | ToolCall = call or self._held
-        self._held, self._body = "", 0
-        return [rest] if rest else []
+        pieces: list[str | ToolCall] = []
+        while self._body:
+            call = self._parse(self._held[self._body :])
+            pieces.append(self._end_call(call, len(self._held)) if call else self._release_tag())
+            pieces += self.feed("")
+        rest, self._held = self._held, ""
+        return [*pieces, rest] if rest else pieces
 
     def _take_text(self) -> str | None:
         """Text before the next call, or None where more must arrive first."""
@@ -70,20 +73,27 @@ class ToolCallSplitter:
         return shown if shown or opened else None
 
     def _take_call(self) -> str | ToolCall | None:
-        """The call, or its text if it is malformed, or None where it is not closed yet."""
+        """The call, or its opening tag if it is malformed, or None where it is not closed yet."""
         while (close := self._held.find(_CLOSE, self._searched)) >= 0:
             body = self._held[self._body : close]
             call = self._parse(body)
-            if call or not _goes_on(body):
+            if call:
                 return self._end_call(call, close + len(_CLOSE))
+            if not _goes_on(body):
+                return self._release_tag()
             self._searched = close + 1
         self._searched = max(self._searched, len(self._held) - len(_CLOSE) + 1)
         return None
 
-    def _end_call(self, call: ToolCall | None, end: int) -> str | ToolCall:
-        source, self._held = self._held[:end], self._held[end:]
-        self._body, self._after_call = 0, call is not None
-        return call or source
+    def _end_call(self, call: ToolCall, end: int) -> ToolCall:
+        self._held, self._body, self._after_call = self._held[end:], 0, True
+        return call
+
+    def _release_tag(self) -> str:
+        """The opening tag as text: a call may still follow in what it seemed to enclose."""
+        tag, self._held = self._held[: self._body], self._held[self._body :]
+        self._body, self._after_call = 0, False
+        return tag
 
     def _parse(self, body: str) -> ToolCall | None:
         form = _parse_json_form if body.lstrip().startswith("{") else _parse_tag_form

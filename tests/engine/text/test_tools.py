@@ -111,6 +111,8 @@ CASES: list[tuple[str, list[str | ToolCall]]] = [
     (call("<function=now>\nloose\n</function>"), [call("<function=now>\nloose\n</function>")]),
     ("a\n\n<tool_call>{open", ["a\n\n<tool_call>{open"]),
     (f"a\n{call('bad')}{JSON_CALL}", [f"a\n{call('bad')}", JSON_FOUND]),
+    (f"Use <tool_call> so:\n{JSON_CALL}", ["Use <tool_call> so:", JSON_FOUND]),
+    (f'<tool_call>{{"name": "{TAG_CALL}', ['<tool_call>{"name": "', TAG_FOUND]),
     ("Write <tool_call> and stop.", ["Write <tool_call> and stop."]),
     ("plain\n\n", ["plain\n\n"]),
     ("<tool_", ["<tool_"]),
