@@ -34,7 +34,7 @@ _OFF: dict[str, float] = {
     "frequency_penalty": 0.0,
 }
 _BLOCK = 128  # about the square root of V / K for published models
-_GREEDY_BELOW = 1e-30  # float32 cannot divide by much less
+GREEDY_BELOW = 1e-30  # float32 cannot divide by much less
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Sampler:
         scores = self._adjust(logits.astype(mx.float32))
         best = mx.max(scores)
         token = mx.argmax(scores)
-        if self._options.temperature >= _GREEDY_BELOW:
+        if self._options.temperature >= GREEDY_BELOW:
             token = self._draw((scores - best) / self._options.temperature)
         return mx.where(mx.isfinite(best), token, self._vocab_size)
 

@@ -10,6 +10,7 @@
 
 using uint = uint32_t;
 using ushort = uint16_t;
+using ulong = uint64_t;
 struct uint3 { uint x, y, z; };
 struct packed_uint2 { uint x, y; };
 struct packed_uint4 { uint x, y, z, w; };
@@ -113,6 +114,7 @@ inline V simd_broadcast(V mine, ushort lane) {
 // Where a lane stands, by the names of Metal's attributes.
 struct Place {
   uint3 threadgroup_position_in_grid;
+  uint3 threadgroups_per_grid;
   uint simdgroup_index_in_threadgroup;
   uint thread_index_in_simdgroup;
   uint thread_index_in_threadgroup;

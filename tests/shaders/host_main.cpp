@@ -46,6 +46,8 @@ inline void run_lane(unsigned lane, void* context) {
   const uint32_t in_group[3] = {lane % size[0], lane / size[0] % size[1], lane / size[0] / size[1]};
   Place place;
   place.threadgroup_position_in_grid = {launch.at[0], launch.at[1], launch.at[2]};
+  place.threadgroups_per_grid = {
+      launch.grid[0] / size[0], launch.grid[1] / size[1], launch.grid[2] / size[2]};
   place.simdgroup_index_in_threadgroup = lane / lanes::SIMD_WIDTH;
   place.thread_index_in_simdgroup = lane % lanes::SIMD_WIDTH;
   place.thread_index_in_threadgroup = lane;

@@ -17,6 +17,11 @@ def double(a: mx.array) -> Floats:
     return np.array(a.astype(mx.float32)).astype(np.float64)
 
 
+def sigmoid(x: Floats) -> Floats:
+    """1 / (1 + exp(-x)), without its overflow."""
+    return 0.5 * (1 + np.tanh(0.5 * x))
+
+
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: mx.Dtype) -> mx.array:
     """Standard normal numbers."""
     return mx.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype)

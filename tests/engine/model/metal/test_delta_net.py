@@ -10,7 +10,7 @@ from engine.model.kernels import DeltaNetWeights
 from engine.model.metal import delta_net
 from engine.model.metal.shader import Build, Kernel
 from engine.model.plain import PlainKernels
-from tests.engine.model.metal.numbers import Floats, double, normal, stray
+from tests.engine.model.metal.numbers import Floats, double, normal, sigmoid, stray
 
 # Sums of at most 128 products; gamma = exp(-exp(a_log) softplus(.)) carries a few units more, and
 # the norm at the end divides by what may be small.
@@ -53,10 +53,6 @@ def inputs(shape: tuple[int, int, int, int], dtype: mx.Dtype, seed: int = 0) -> 
     )
 
 
-def silu(x: Floats) -> Floats:
-    return x / (1 + np.exp(-x))
-
-
 def step_double(
     mixed: mx.array,
     z: mx.array,
@@ -68,7 +64,8 @@ def step_double(
 ) -> tuple[Floats, Floats]:
     """y (1, Hv·dv) and the new state, by the formula at the top of the shader."""
     window = np.concatenate([double(conv_state), double(mixed)])  # (4, C)
-    convolved = silu((window * double(w.conv)[:, :, 0].T).sum(axis=0))
+    summed = (window * double(w.conv)[:, :, 0].T).sum(axis=0)
+    convolved = summed * sigmoid(summed)
     keys = w.key_heads * w.key_dim
     q, k, v = np.split(convolved, [keys, 2 * keys])
     q, k = q.reshape(w.key_heads, -1), k.reshape(w.key_heads, -1)
@@ -80,11 +77,11 @@ def step_double(
     gamma = np.exp(-np.exp(double(w.a_log)) * np.logaddexp(double(a) + double(w.dt_bias), 0))
     state = double(delta_state) * gamma.reshape(-1, 1, 1)
     recalled = np.einsum("hvk,hk->hv", state, k)
-    delta = (v - recalled) / (1 + np.exp(-double(b))).reshape(-1, 1)
+    delta = (v - recalled) * sigmoid(double(b)).reshape(-1, 1)
     state = state + delta[:, :, None] * k[:, None, :]
     y = np.einsum("hvk,hk->hv", state, q)
     normed = y / np.sqrt((y * y).mean(-1, keepdims=True) + w.eps) * double(w.norm)
-    return normed.reshape(1, -1) * silu(double(z)), state
+    return normed.reshape(1, -1) * double(z) * sigmoid(double(z)), state
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -7,7 +7,7 @@ import pytest
 from engine.experts.slots import ExpertMatrix
 from engine.model.metal import moe
 from engine.model.metal.shader import Build, Kernel
-from tests.engine.model.metal.numbers import Floats, dense, double, matrix, normal, stray
+from tests.engine.model.metal.numbers import Floats, dense, double, matrix, normal, sigmoid, stray
 
 # scale * q and bias cancel to a weight a few times smaller than either, over sums of up to 2048
 # products in lanes of 64; then a silu and a product of two such sums.
@@ -46,16 +46,12 @@ def output_kernel(build: Build) -> Kernel:
     return moe.OUTPUT.build(build)
 
 
-def silu(x: Floats) -> Floats:
-    return x / (1 + np.exp(-x))
-
-
 def hidden_double(
     x: mx.array, gate: ExpertMatrix, up: ExpertMatrix, slot_ids: mx.array, rows: mx.array
 ) -> Floats:
     inputs, slots = double(x)[np.array(rows)], np.array(slot_ids)
     g = np.einsum("nod,nd->no", dense(gate)[slots], inputs)
-    return silu(g) * np.einsum("nod,nd->no", dense(up)[slots], inputs)
+    return g * sigmoid(g) * np.einsum("nod,nd->no", dense(up)[slots], inputs)
 
 
 @pytest.mark.parametrize(("bits", "group", "shape"), HIDDEN)
@@ -127,7 +123,7 @@ def check_output(
         "nod,nd->no", dense(down)[np.array(slot_ids)], double(hidden)[np.array(places)]
     )
     routed = (products.reshape(tokens, k, -1) * double(scores)[..., None]).sum(axis=1)
-    wanted = double(residual) + routed + double(shared) / (1 + np.exp(-double(gate)))
+    wanted = double(residual) + routed + double(shared) * sigmoid(double(gate))
     assert got.dtype == dtype
     assert stray(got, wanted) < TOLERANCE
 
