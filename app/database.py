@@ -22,6 +22,12 @@ KEPT_BACKUPS = 3
 BUSY_MS = 5000
 _SYNCED_FOLDERS = {"Mobile Documents", "CloudStorage", "Dropbox", "OneDrive", "Google Drive"}
 
+_FAULTS_OF_THE_PLACE = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+    *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM),
+}
+
 log = logging.getLogger(__name__)
 
 
@@ -104,12 +110,14 @@ def transaction(connection: sqlite3.Connection, *, durable: bool = False) -> Ite
 
 @contextmanager
 def told_errors() -> Iterator[None]:
-    """Errors of SQLite and the file system in words for a person."""
+    """Faults of the disk or the file in words for a person. Faults of our own SQL pass."""
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
-        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-            raise  # our own fault
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _FAULTS_OF_THE_PLACE:
+            raise
+        raise _told(error) from error
+    except OSError as error:
         raise _told(error) from error
 
 
