@@ -82,7 +82,7 @@ def test_characters_arrive_as_soon_as_they_are_complete() -> None:
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=8))
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 def test_any_bytes_decode_as_the_whole_would(data: bytes, places: list[int]) -> None:
     assert "".join(detokenize(cut(data, places))) == data.decode("utf-8", "replace")
 
@@ -90,7 +90,7 @@ def test_any_bytes_decode_as_the_whole_would(data: bytes, places: list[int]) -> 
 @given(
     st.lists(st.sampled_from([0x41, 0x80, 0xA0, 0xC2, 0xE0, 0xED, 0xF0, 0xF4, 0x9F]), max_size=9)
 )
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 def test_invalid_bytes_one_by_one_decode_as_the_whole_would(values: list[int]) -> None:
     data = bytes(values)
     pieces = [bytes([value]) for value in values]

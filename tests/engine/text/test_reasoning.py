@@ -64,7 +64,7 @@ def test_tags_split_at_every_byte(text: str, opened: bool, reasoning: str, answe
     st.booleans(),
     st.lists(st.integers(0, 60), max_size=6),
 )
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 def test_any_text_cut_anywhere_splits_as_the_whole(
     text: str, opened: bool, places: list[int]
 ) -> None:

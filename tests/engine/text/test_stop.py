@@ -42,7 +42,7 @@ def test_stops_split_at_every_byte(text: str, stops: list[str], shown: str, stop
     st.lists(st.text("ab", min_size=1, max_size=5), max_size=4),
     st.lists(st.integers(0, 20), max_size=6),
 )
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 def test_any_text_cut_anywhere_stops_as_the_whole(
     text: str, stops: list[str], places: list[int]
 ) -> None:

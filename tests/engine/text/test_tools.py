@@ -146,7 +146,7 @@ FRAGMENTS = [
     st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join),
     st.lists(st.integers(0, 150), max_size=6),
 )
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 def test_what_comes_out_does_not_depend_on_the_cuts(text: str, places: list[int]) -> None:
     assert split(cut_at(text, places)) == split([text])
 
