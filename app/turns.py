@@ -118,14 +118,15 @@ def choose(db: sqlite3.Connection, message_ids: Iterable[str]) -> None:
 def delete(db: sqlite3.Connection, message_id: str, at: float) -> Deletion:
     """Mark a message and all that follows it, on every branch, as deleted."""
     deletion_id = new_id()
-    count = db.execute(
+    db.execute(
         "WITH RECURSIVE below (id) AS (SELECT ? UNION ALL"
         " SELECT m.id FROM message m JOIN below ON m.parent_id = below.id)"
         " UPDATE message SET deleted_at = ?, deletion_id = ?,"
         " status = CASE WHEN status IN ('queued', 'streaming') THEN 'stopped' ELSE status END"
         " WHERE id IN below AND deleted_at IS NULL",
         (message_id, at, deletion_id),
-    ).rowcount
+    )
+    (count,) = db.execute("SELECT changes()").fetchone()
     (text,) = db.execute("SELECT text FROM message WHERE id = ?", (message_id,)).fetchone()
     return Deletion(deletion_id, "message", count, conversation_rows.first_words(text))
 

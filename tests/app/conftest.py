@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before anything imports Qt
 
 import json
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.database import close_database, open_database
 from app.workspace import Workspace
 
 FAKE_ENGINE = Path(__file__).parent / "fake_engine.py"
@@ -103,3 +105,12 @@ class Heard:
 
     def __len__(self) -> int:
         return len(self.told)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """A new database, in autocommit mode."""
+    path = tmp_path / "conversations.db"
+    opened = open_database(path, tmp_path / "backups")
+    yield opened.connection
+    close_database(path, opened.connection)

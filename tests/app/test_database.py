@@ -216,6 +216,9 @@ def test_our_own_faults_are_not_excused() -> None:
 
 
 def test_a_wrong_statement_is_not_excused(path: Path, backups: Path) -> None:
-    with closing(open_database(path, backups).connection) as db:
-        with pytest.raises(sqlite3.OperationalError, match="no such table"), told_errors():
-            db.execute("SELECT 1 FROM nowhere")
+    with (
+        closing(open_database(path, backups).connection) as db,
+        pytest.raises(sqlite3.OperationalError, match="no such table"),
+        told_errors(),
+    ):
+        db.execute("SELECT 1 FROM nowhere")
