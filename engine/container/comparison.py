@@ -65,7 +65,7 @@ def _misplaced(
         file, title, place, shape = DENSE, name, dense.get(name), source.shape
     else:
         layer, title = expert
-        if source.shape[0] != layout.expert_count or layer >= layout.layer_count:
+        if source.shape[:1] != (layout.expert_count,) or layer >= layout.layer_count:
             return Fault(LAYOUT, "The source has another number of experts or layers.")
         place = next((section for section in layout.sections if section.name == title), None)
         file, shape = LAYOUT, source.shape[1:]

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def sync_path(path: Path) -> None:
         os.close(fd)
 
 
-def write_at(path: Path, parts: Iterator[tuple[int, memoryview]]) -> None:
+def write_at(path: Path, parts: Iterable[tuple[int, memoryview]]) -> None:
     """Write (offset, bytes) into a file that is there; nothing is on the medium until a sync."""
     fd = os.open(path, os.O_WRONLY)
     try:

@@ -214,6 +214,6 @@ class Installation:
             path.parent.mkdir(exist_ok=True)
             path.touch()
             os.truncate(path, size)
-        write_at(self.folder / DENSE, iter([(0, memoryview(self.plan.dense_start))]))
+        write_at(self.folder / DENSE, [(0, memoryview(self.plan.dense_start))])
         self._unsynced.add(DENSE)
         sync_path((self.folder / LAYOUT).parent)

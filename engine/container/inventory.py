@@ -18,7 +18,7 @@ from engine.errors import BadContainer, UnsupportedModel
 Shape = tuple[int, ...]
 
 _EXPERT = re.compile(
-    r"model\.layers\.(\d{1,4})\.mlp\.switch_mlp\.((?:gate|up|down)_proj\.(?:weight|scales|biases))"
+    r"model\.layers\.(0|[1-9]\d{0,3})\.mlp\.switch_mlp\.((?:gate|up|down)_proj\.(?:weight|scales|biases))"
 )
 _DROPPED = ("mtp.", "vision_tower.", "visual.", "model.visual.")
 

@@ -17,7 +17,7 @@ from engine.errors import BadContainer
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = 100  # the longest real tensor names stay whole
 
-LARGEST_JSON = 64 << 20  # bytes; the largest real one, an index of 80B, has under 10 MB
+LARGEST_JSON = 16 << 20  # bytes; the largest real one, an index of 80B, has under 10 MB
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def whole_number(
 
 def encode(value: object) -> bytes:
     """Readable JSON with sorted keys, as every file of a container is written."""
-    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
 def write_object(path: Path, value: object) -> None:

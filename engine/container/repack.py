@@ -7,7 +7,6 @@ from engine.container.checkpoint import Checkpoint, blaming_checkpoint, open_che
 from engine.container.container import CONFIG, Container, open_container
 from engine.container.files import names_in, read_bytes
 from engine.container.installation import Installation
-from engine.container.json_file import LARGEST_JSON
 from engine.container.plan import make_plan
 from engine.container.progress import Meter, Report, never, unheard
 
@@ -22,6 +21,7 @@ SMALL_FILES = (
     "chat_template.jinja",
     "chat_template.json",
 )  # kept where the source has them
+LARGEST_SMALL_FILE = 64 << 20  # bytes; real tokenizers have 20 MB
 
 
 def repack(
@@ -76,7 +76,7 @@ def _finish(
     with blaming_checkpoint():
         there = names_in(checkpoint.path)
         names = [name for name in SMALL_FILES if name in there]
-        small = {n: read_bytes(checkpoint.path / n, LARGEST_JSON) for n in (CONFIG, *names)}
+        small = {n: read_bytes(checkpoint.path / n, LARGEST_SMALL_FILE) for n in (CONFIG, *names)}
     total = sum(installation.plan.sizes.values())
     installation.finish(
         model_name=checkpoint.model_type,

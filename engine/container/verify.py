@@ -18,6 +18,7 @@ from engine.container.hashes import HASHES, hash_file, read_hashes
 from engine.container.json_file import read_object
 from engine.container.layout import parse_layout
 from engine.container.manifest import parse_manifest
+from engine.container.plan import Move
 from engine.container.progress import Meter, Report, never, unheard
 from engine.errors import BadContainer, UnsupportedModel
 
@@ -64,9 +65,14 @@ def verify(
     meter = Meter("hash", sum(file_size(path / name) for name in hashes), progress, cancelled)
     for name, digest in sorted(hashes.items()):
         _attempt(name, faults, partial(_check_hash, path / name, digest, meter.advance))
-    compared = _compare(path, checkpoint, faults, progress, cancelled) if checkpoint else 0
+    compared = 0
+    if checkpoint:
+        moves = _planned_moves(path, checkpoint, damaged, faults)
+        meter = Meter("compare", sum(m.size for m in moves.values()), progress, cancelled)
+        faults += differences(path, checkpoint, moves, meter.advance)
+        compared = len(moves)
     if not faults:
-        _attempt(path.name, faults, lambda: open_container(path))
+        _attempt(str(path), faults, lambda: open_container(path))
     return VerifyReport(len(names), len(hashes), compared, tuple(faults))
 
 
@@ -100,19 +106,12 @@ def _check_hash(path: Path, expected: str, advance: Callable[[int], None]) -> No
         raise BadContainer(f"Its SHA-256 is {found}, expected {expected}.")
 
 
-def _compare(
-    path: Path,
-    checkpoint: Checkpoint,
-    faults: list[Fault],
-    progress: Report,
-    cancelled: Callable[[], bool],
-) -> int:
-    """Compare what is not known to be damaged with the source; the number of tensors read."""
-    damaged = {fault.file for fault in faults}
-    comparison = _attempt(path.name, faults, lambda: plan_comparison(path, checkpoint))
+def _planned_moves(
+    path: Path, checkpoint: Checkpoint, damaged: set[str], faults: list[Fault]
+) -> dict[str, Move]:
+    """The tensors that can be compared: of the right shape, in files of the right size."""
+    comparison = _attempt(str(path), faults, lambda: plan_comparison(path, checkpoint))
     if comparison is None:
-        return 0
-    moves = {n: move for n, move in comparison.moves.items() if move.target not in damaged}
-    meter = Meter("compare", sum(m.size for m in moves.values()), progress, cancelled)
-    faults += [*comparison.faults, *differences(path, checkpoint, moves, meter.advance)]
-    return len(moves)
+        return {}
+    faults += comparison.faults
+    return {n: move for n, move in comparison.moves.items() if move.target not in damaged}

@@ -45,5 +45,7 @@ def test_two_names_of_one_tensor_are_refused():
 def test_expert_sections():
     name = "model.layers.12.mlp.switch_mlp.down_proj.scales"
     assert expert_section(name) == (12, "down_proj.scales")
-    for other in (name + "x", "x" + name, name.replace("12", "x"), name.replace("scales", "bias")):
+    others = [name + "x", "x" + name]
+    others += [name.replace("12", other) for other in ("x", "012", "99999", "")]
+    for other in [*others, name.replace("scales", "bias")]:
         assert expert_section(other) is None

@@ -75,6 +75,13 @@ def test_a_flipped_bit_is_found_in_the_source(copied, source):
     }
 
 
+def test_a_wrong_hash_does_not_stop_the_comparison(copied, source):
+    flip(copied / LAYER, 100)
+    whats = [fault.what for fault in verify(copied, source).faults]
+    assert len(whats) == 2
+    assert whats[1] == "Expert 0's gate_proj.weight differs from the source."
+
+
 def test_padding_is_nobodys(copied, source):
     (copied / HASHES).unlink()
     flip(copied / LAYER, open_container(copied).layout.stride - 1)
