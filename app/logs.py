@@ -13,12 +13,13 @@ LOG_BYTES = 1_000_000
 KEPT_FILES = 3
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
+_NAMED_SECRET = re.compile(
+    r"(?i)(authorization|token|password|secret|api[-_]?key)"
+    r"""(["']?\s*[=:]\s*["']?)(?:bearer\s+)?[^\s"'&]+"""
+)
 _SECRETS = (
     (re.compile(r"\bhf_[A-Za-z0-9]{4,}"), "hf_…"),
-    (
-        re.compile(r"(?i)(authorization|token|password|secret|api[-_]?key)(\W{1,4})(bearer )?\S+"),
-        r"\1\2…",
-    ),
+    (_NAMED_SECRET, r"\1\2…"),
     (re.compile(r"(\w+://)[^/\s:@]+:[^/\s@]+@"), r"\1…@"),
 )
 

@@ -91,6 +91,11 @@ class Settings:
     notify_when_done: bool = True
     load_at_start: bool = False  # otherwise at the first message
 
+    def check(self) -> None:
+        """Raise BadOption, naming the field, for sampling that makes no sense."""
+        for sampling in (self.sampling, *(preset.sampling for preset in self.presets)):
+            sampling.check()
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:

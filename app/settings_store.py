@@ -46,8 +46,7 @@ class SettingsStore(QObject):
         Raises BadOption for sampling that makes no sense; nothing has changed then.
         """
         settings = replace(self._settings, **changes)
-        for sampling in (settings.sampling, *(preset.sampling for preset in settings.presets)):
-            sampling.check()
+        settings.check()
         if settings == self._settings:
             return
         self._settings = settings
@@ -88,5 +87,5 @@ def parse_settings(value: object) -> Settings:
         raise BadRecord("The file does not hold an object.")
     known = {key: item for key, item in value.items() if key in Settings.__dataclass_fields__}
     settings = from_json(Settings, known)
-    settings.sampling.check()
+    settings.check()
     return settings
