@@ -22,12 +22,10 @@ class Condition:
 
 def condition(state: EngineState, activity: Activity | None = None) -> Condition:
     """The engine's condition; `activity` is that of the answer being made, if there is one."""
-    if state.death is not None:
-        return Condition(translate("engine", "Engine stopped"), Role.ERROR)
     if state.model == "loading":
         return Condition(
             translate("engine", "Loading %1").replace("%1", figures.share(state.load_fraction)),
-            Role.LINK,
+            Role.ACCENT,
         )
     if state.model == "none":
         return _without_model(state)
@@ -44,6 +42,8 @@ def condition_of(model_path: str, state: EngineState) -> Condition:
 
 
 def _without_model(state: EngineState) -> Condition:
+    if state.death is not None and state.process == "stopped":
+        return Condition(translate("engine", "Engine stopped"), Role.ERROR)
     if state.load_failure is not None:
         return Condition(translate("engine", "The model could not be loaded"), Role.WARNING)
     words = {

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.ui import theme
 from app.ui.scroll_bar import use_thin_scroll_bar
-from app.ui.sidebar_row import SidebarRow, row_height
+from app.ui.sidebar_row import SidebarRow, row_heights
 from app.ui.sidebar_rows import ChatRow, Row, SectionRow
 from app.ui.theme import Role, color
 
@@ -87,8 +87,8 @@ class RowList(QAbstractScrollArea):
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Show these rows; the selection and the scroll position stay where they can."""
         self._rows = tuple(rows)
-        self._select_ids(self._selected & {row.conversation_id for row in self._chats()})
         self._measure()
+        self._select_ids(self._selected & {row.conversation_id for row in self._chats()})
 
     def set_active(self, conversation_ids: Collection[str]) -> None:
         """Mark the conversations with a running or waiting answer."""
@@ -118,7 +118,7 @@ class RowList(QAbstractScrollArea):
         """Where a row is, in the viewport, for an editor laid over it."""
         index = self._rows.index(row)
         top = self._tops[index] - self.verticalScrollBar().value()
-        return QRect(MARGIN, top, self._row_width(), row_height(row))
+        return QRect(MARGIN, top, self._row_width(), self._tops[index + 1] - self._tops[index])
 
     def step(self, delta: int) -> None:
         """Choose the conversation `delta` places after the current one."""
@@ -141,7 +141,7 @@ class RowList(QAbstractScrollArea):
     # Layout
 
     def _measure(self) -> None:
-        self._tops = list(accumulate((row_height(row) for row in self._rows), initial=0))
+        self._tops = list(accumulate(row_heights(self._rows), initial=0))
         bar = self.verticalScrollBar()
         bar.setRange(0, max(0, self._tops[-1] + 2 * theme.SPACE - self.viewport().height()))
         bar.setPageStep(self.viewport().height())
@@ -154,8 +154,9 @@ class RowList(QAbstractScrollArea):
         last = bisect_right(self._tops, offset + self.viewport().height())
         shown = self._rows[first:last]
         self._grow_pool(len(shown))
-        for widget, row, top in zip(self._pool, shown, self._tops[first:], strict=False):
-            widget.setGeometry(MARGIN, top - offset, self._row_width(), row_height(row))
+        for place, (widget, row) in enumerate(zip(self._pool, shown, strict=False), first):
+            top, bottom = self._tops[place : place + 2]
+            widget.setGeometry(MARGIN, top - offset, self._row_width(), bottom - top)
             self._fill(widget, row)
             widget.show()
         for widget in self._pool[len(shown) :]:

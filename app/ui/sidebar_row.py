@@ -1,6 +1,8 @@
 """One row of the sidebar: painted, reused for whatever scrolls into its place."""
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -20,14 +22,12 @@ from app.ui.theme import SPACE, Role, color
 INSET = 2 * SPACE  # of the text from the row's edges
 
 
-def row_height(row: Row) -> int:
-    """Pixels that a row takes; grows with the system's font."""
-    line = QFontMetrics(theme.font()).height()
-    if isinstance(row, SectionRow):
-        return line + 4 * SPACE
-    return (
-        line + 4 * SPACE + (QFontMetrics(theme.font(theme.CAPTION)).height() if row.excerpt else 0)
-    )
+def row_heights(rows: Sequence[Row]) -> Iterator[int]:
+    """Pixels that each row takes; they grow with the system's font."""
+    line = QFontMetrics(theme.font()).height() + 4 * SPACE
+    two_lines = line + QFontMetrics(theme.font(theme.CAPTION)).height()
+    for row in rows:
+        yield two_lines if isinstance(row, ChatRow) and row.excerpt else line
 
 
 class SidebarRow(QAbstractButton):
@@ -51,9 +51,6 @@ class SidebarRow(QAbstractButton):
         self.setAccessibleName(self._spoken(row))
         self.setToolTip(row.title if self._is_cut(row) else "")
         self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(0, row_height(self.row) if self.row else 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -1,0 +1,44 @@
+"""The status bar is one line, and true."""
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.conversation import Activity
+from app.engine_state import EngineState
+from app.ui.status_bar import StatusBar
+from tests.ui.fakes import loaded_state
+
+
+@pytest.fixture
+def bar(qtbot: QtBot) -> StatusBar:
+    made = StatusBar()
+    qtbot.addWidget(made)
+    return made
+
+
+def test_without_a_model_there_are_no_figures(bar: StatusBar) -> None:
+    assert bar.line() == "No model in memory · Memory pressure: normal"
+
+
+def test_while_answering_it_has_them_all(bar: StatusBar) -> None:
+    bar.show_state(loaded_state(answering="g"), Activity("thinking"))
+    assert bar.line() == (
+        "Thinking · 2.6 GB · expert pool 900 MB · hits 71 % · 2.9 GB/s · Memory pressure: normal"
+    )
+
+
+def test_idle_model_has_no_rates(bar: StatusBar) -> None:
+    bar.show_state(loaded_state())
+    assert bar.line() == "Ready · 2.6 GB · expert pool 900 MB · Memory pressure: normal"
+
+
+def test_figures_go_when_the_engine_does(bar: StatusBar) -> None:
+    bar.show_state(loaded_state(answering="g"))
+    bar.show_state(EngineState())
+    assert bar.line() == "No model in memory · Memory pressure: normal"
+
+
+def test_nothing_moves_while_figures_change(bar: StatusBar) -> None:
+    bar.show_state(loaded_state(answering="g"))
+    features = {str(tag.toString().data(), "ascii") for tag in bar._hits.font().featureTags()}
+    assert features == {"tnum"}
