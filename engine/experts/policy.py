@@ -4,7 +4,7 @@ A step is one look-up of all the experts that a layer needs at once: in decode, 
 
 Which policy: replays (tests/bench/bench_policies.py) of routing recorded from a real model, and of
 routing generated to have the locality published for 256 experts, agree that frequency with a short
-memory misses less than recency wherever the slots are few, by up to six points, and that nothing
+memory misses less than recency wherever the slots are few, by up to five points, and that nothing
 is between them from about twelve tokens' worth of slots on: there recency costs less. A long
 memory loses to recency where the topic drifts, as published systems with slow decay report.
 Both are deterministic: the same steps give the same victims.

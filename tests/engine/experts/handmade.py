@@ -68,15 +68,21 @@ def make_layout(
     return ExpertLayout(experts, layers, stride, tuple(sections), (True,) * layers)
 
 
-def make_files(folder: Path, layout: ExpertLayout | None = None, top_k: int = TOP_K) -> Handmade:
-    """Write the layer files, every byte of them random, padding too."""
-    layout = layout or make_layout()
+def describe(folder: Path, layout: ExpertLayout, top_k: int = TOP_K) -> Handmade:
+    """A container of that layout, whose files are yet to be written."""
     config = parse_config(make_config(num_experts=layout.expert_count, num_experts_per_tok=top_k))
     quantized = len(layout.sections) > 3
-    made = Handmade(folder, config, layout, 4 if quantized else 0, 32 if quantized else 0)
-    random = np.random.default_rng(0)
-    for layer in range(layout.layer_count):
-        made.layer_path(layer).write_bytes(random.bytes(layout.layer_bytes))
+    return Handmade(folder, config, layout, 4 if quantized else 0, 32 if quantized else 0)
+
+
+def make_files(
+    folder: Path, layout: ExpertLayout | None = None, top_k: int = TOP_K, seed: int = 0
+) -> Handmade:
+    """Write the layer files, every byte of them random, padding too."""
+    made = describe(folder, layout or make_layout(), top_k)
+    random = np.random.default_rng(seed)
+    for layer in range(made.layout.layer_count):
+        made.layer_path(layer).write_bytes(random.bytes(made.layout.layer_bytes))
     return made
 
 

@@ -1,4 +1,3 @@
-import dataclasses
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -256,10 +255,13 @@ def test_resizing_gives_memory_back(tmp_path: Path, reader: ThreadedReader) -> N
 def test_invalidate_forgets_what_was_read(files: Handmade, reader: ThreadedReader) -> None:
     cache = ExpertCache(files, 6, reader)
     look_up(cache, 0, [1, 2])
-    make_files(files.folder, dataclasses.replace(files.layout))
+    old = files.blob(0, 1)
+    make_files(files.folder, files.layout, seed=1)
     cache.invalidate()
     assert cache.slot_map(0).max() == -1
     assert look_up(cache, 0, [1, 2]) == [False, False]
+    assert files.blob(0, 1) != old
+    check_contents(cache, files, 0)
 
 
 def test_closing_ends_the_threads(files: Handmade) -> None:
