@@ -3,6 +3,7 @@
 from PySide6.QtCore import QByteArray, QSettings
 
 from app.ui.main_window import MainWindow
+from app.ui.state_values import integer, texts, truth
 
 _COUNT = "windows/count"
 
@@ -19,7 +20,7 @@ def save_windows(state: QSettings, windows: list[MainWindow]) -> None:
 
 def window_count(state: QSettings) -> int:
     """How many windows were open; one at least."""
-    return max(_integer(state.value(_COUNT), 1), 1)
+    return max(integer(state.value(_COUNT), 1), 1)
 
 
 def restore_window(state: QSettings, place: int, window: MainWindow) -> None:
@@ -28,10 +29,10 @@ def restore_window(state: QSettings, place: int, window: MainWindow) -> None:
     geometry = state.value("geometry")
     if isinstance(geometry, QByteArray):
         window.restoreGeometry(geometry)  # Qt keeps it on a screen that is there
-    window.restore_sidebar_width(_integer(state.value("sidebar_width"), 0))
-    window.show_sidebar(_truth(state.value("sidebar"), True), at_once=True)
-    window.show_inspector(_truth(state.value("inspector"), False), at_once=True)
-    window.sidebar.restore_folded(frozenset(_texts(state.value("folded"))))
+    window.restore_sidebar_width(integer(state.value("sidebar_width"), 0))
+    window.show_sidebar(truth(state.value("sidebar"), True), at_once=True)
+    window.show_inspector(truth(state.value("inspector"), False), at_once=True)
+    window.sidebar.restore_folded(frozenset(texts(state.value("folded"))))
     window.show_first(str(state.value("conversation") or ""))
     state.endGroup()
 
@@ -44,19 +45,3 @@ def _save(state: QSettings, window: MainWindow) -> None:
     state.setValue("folded", sorted(window.sidebar.folded))
     shown = window.chat.conversation
     state.setValue("conversation", shown.id if shown is not None and window.is_listed else "")
-
-
-def _integer(value: object, otherwise: int) -> int:
-    """A number of an INI file, which holds texts; a person may have edited it."""
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() else otherwise
-
-
-def _truth(value: object, otherwise: bool) -> bool:
-    return str(value).lower() == "true" if value is not None else otherwise
-
-
-def _texts(value: object) -> list[str]:
-    if isinstance(value, list):
-        return [str(item) for item in value]
-    return [value] if isinstance(value, str) and value else []

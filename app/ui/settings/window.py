@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QToolBar, QWidget
 
 from app.ui import theme
 from app.ui.settings.page import SettingsPage
+from app.ui.state_values import integer
 from app.ui.theme import SPACE, Role
 
 _PAGE_KEY = "settings/page"
@@ -27,7 +28,7 @@ class SettingsWindow(QMainWindow):
         self.setUnifiedTitleAndToolBarOnMac(True)
         self.setCentralWidget(self._stack)
         self._add_toolbar()
-        self.show_page(int(str(state.value(_PAGE_KEY, 0))))
+        self.show_page(integer(state.value(_PAGE_KEY), 0))
 
     def show_page(self, place: int) -> None:
         """Show the page at this place; the window takes its name and its size."""
