@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.model.state import Snapshot, snapshots_bytes
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Entry:
     ids: NDArray[np.uint32]
     snapshot: Snapshot

@@ -178,6 +178,6 @@ def test_what_the_context_cannot_hold_is_refused(tiny_models: TinyModels, load: 
     model = load(tiny_models.container("qwen3_next", bits=4, max_position_embeddings=32))
     state = model.new_state()
     model.read(prompt(32), state)
-    with pytest.raises(ContextFull, match="33 tokens .* of 32"):
+    with pytest.raises(ContextFull, match=r"33 tokens .* of 32"):
         model.decode(1, state)
     assert state.length == 32
