@@ -4,13 +4,14 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QLocale
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app import crash, logs, paths
 from app.installed_models import DEMO, is_model
 from app.single_instance import InstanceLock
 from app.ui.application import Application
+from app.ui.translation import install_translations
 from app.workspace import Workspace
 
 translate = QCoreApplication.translate
@@ -21,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run until the person quits; the process's exit status. Arguments are files to attach."""
     qt = QApplication(list(sys.argv if argv is None else argv))
     qt.setApplicationName("Martlet")
+    install_translations(qt, QLocale.system())
     qt.setQuitOnLastWindowClosed(sys.platform != "darwin")
     files = qt.arguments()[1:]
     lock = InstanceLock(paths.data_folder())

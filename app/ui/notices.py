@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtCore import QObject
 
 from app.chat_controller import ChatController
 from app.conversation import Deletion, Failure
@@ -12,8 +12,6 @@ from app.ui.banner import BannerAction, BannerArea, Kind
 from app.ui.commands.model import ModelCommands
 from app.ui.settings.folders import reveal
 from app.workspace import Workspace
-
-translate = QCoreApplication.translate
 
 UNDO_SECONDS = 10.0
 NOTE_SECONDS = 20.0
@@ -52,9 +50,9 @@ class Notices(QObject):
 
     def offer_undo(self, deletion: Deletion, undo: Callable[[str], object]) -> None:
         """Something was deleted."""
-        action = BannerAction(translate("notices", "Undo"), lambda: undo(deletion.id))
+        action = BannerAction(self.tr("Undo"), lambda: undo(deletion.id))
         self._banners.show_banner(
-            "undo", "trash", _deleted(deletion), [action], seconds=UNDO_SECONDS
+            "undo", "trash", self._deleted(deletion), [action], seconds=UNDO_SECONDS
         )
 
     def _on_engine(self, state: EngineState) -> None:
@@ -65,7 +63,7 @@ class Notices(QObject):
         if state.death is None:
             self._banners.hide_banner("engine")
         elif state.death != self._death:
-            restart = BannerAction(translate("notices", "Restart"), self._workspace.engine.restart)
+            restart = BannerAction(self.tr("Restart"), self._workspace.engine.restart)
             words = _sentence(state.death.message, state.death.remedy)
             self._banners.show_banner("engine", "error", words, [restart])
         self._death = state.death
@@ -75,7 +73,7 @@ class Notices(QObject):
         if failure is None:
             self._banners.hide_banner("load")
         elif failure != self._load_failure:
-            choose = BannerAction(translate("notices", "Open Model…"), self._models.open_model)
+            choose = BannerAction(self.tr("Open Model…"), self._models.open_model)
             words = _sentence(failure.message, failure.remedy)
             self._banners.show_banner("load", "warning", words, [choose])
         self._load_failure = failure
@@ -85,27 +83,26 @@ class Notices(QObject):
         self._banners.show_banner("memory", kind, note.message, seconds=NOTE_SECONDS)
 
     def _on_exported(self, path: str) -> None:
-        words = translate("notices", "Exported to “%1”.").replace("%1", Path(path).name)
+        words = self.tr("Exported to “%1”.").replace("%1", Path(path).name)
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
-        show = BannerAction(translate("notices", "Reveal"), lambda: reveal(folder))
+        show = BannerAction(self.tr("Reveal"), lambda: reveal(folder))
         self._banners.show_banner("export", "check", words, [show], seconds=UNDO_SECONDS)
 
     def _on_imported(self, conversation_ids: Sequence[str]) -> None:
-        words = translate("notices", "Imported %n conversation(s).", None, len(conversation_ids))
+        words = self.tr("Imported %n conversation(s).", "", len(conversation_ids))
         self._banners.show_banner("import", "check", words, seconds=UNDO_SECONDS)
+
+    def _deleted(self, deletion: Deletion) -> str:
+        if deletion.kind == "folder":
+            words = self.tr("Deleted the folder “%1”.")
+        elif deletion.kind == "message":
+            words = self.tr("Deleted a message and what followed it.")
+        elif deletion.count == 1:
+            words = self.tr("Deleted “%1”.")
+        else:
+            words = self.tr("Deleted %n conversation(s).", "", deletion.count)
+        return words.replace("%1", deletion.title)
 
 
 def _sentence(message: str, remedy: str) -> str:
     return f"{message} {remedy}".strip()
-
-
-def _deleted(deletion: Deletion) -> str:
-    if deletion.kind == "folder":
-        words = translate("notices", "Deleted the folder “%1”.")
-    elif deletion.kind == "message":
-        words = translate("notices", "Deleted a message and what followed it.")
-    elif deletion.count == 1:
-        words = translate("notices", "Deleted “%1”.")
-    else:
-        words = translate("notices", "Deleted %n conversation(s).", None, deletion.count)
-    return words.replace("%1", deletion.title)

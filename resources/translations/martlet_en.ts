@@ -1,0 +1,41 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en_US">
+<context>
+    <name>ConversationSettings</name>
+    <message numerus="yes">
+        <source>%n choice(s) differ from Settings.</source>
+        <translation>
+            <numerusform>%n choice differs from Settings.</numerusform>
+            <numerusform>%n choices differ from Settings.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>DeletedSheet</name>
+    <message numerus="yes">
+        <source>Erase %n conversation(s) for good?</source>
+        <translation>
+            <numerusform>Erase this conversation for good?</numerusform>
+            <numerusform>Erase %n conversations for good?</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Notices</name>
+    <message numerus="yes">
+        <source>Imported %n conversation(s).</source>
+        <translation>
+            <numerusform>Imported one conversation.</numerusform>
+            <numerusform>Imported %n conversations.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Deleted %n conversation(s).</source>
+        <translation>
+            <numerusform>Deleted one conversation.</numerusform>
+            <numerusform>Deleted %n conversations.</numerusform>
+        </translation>
+    </message>
+</context>
+</TS>
