@@ -93,21 +93,12 @@ class ThreadedReader:
         self._files.close()
 
     def _run(self) -> None:
-        while self._serve():
-            pass
-
-    def _serve(self) -> bool:
-        """Read one request; False when closed. Between requests a thread holds no view: a view
-        would keep the memory of slots that have been given back."""
-        job = self._next()
-        if job is None:
-            return False
-        batch, position = job
-        try:
-            batch.finish(position, self._read(batch.requests[position]))
-        except BaseException as bug:  # noqa: BLE001 - a thread's outermost frame
-            batch.fail(position, bug)
-        return True
+        while (job := self._next()) is not None:
+            batch, position = job
+            try:
+                batch.finish(position, self._read(batch.requests[position]))
+            except BaseException as bug:  # noqa: BLE001 - a thread's outermost frame
+                batch.fail(position, bug)
 
     def _next(self) -> "_Job | None":
         """Wait for a request and begin it; None when closed."""
@@ -143,7 +134,7 @@ class _Batch:
     """A batch of `ThreadedReader`. `lock` is the reader's."""
 
     def __init__(self, requests: Sequence[ReadRequest], lock: threading.Condition) -> None:
-        self.requests = requests
+        self.requests = tuple(requests)
         self._lock = lock
         self._answers: list[ReadFailed | None] = [None] * len(requests)
         self._queued = set(range(len(requests)))
@@ -187,6 +178,7 @@ class _Batch:
     def _settle(self, count: int) -> None:
         self._open -= count
         if self._open == 0:
+            self.requests = ()  # a view left in a thread would keep the memory of a slot alive
             self._done.set()
 
 

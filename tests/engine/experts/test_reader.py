@@ -340,3 +340,10 @@ def test_a_storm_of_faults_answers_every_request_once(
             else:
                 assert f"Expert {one.expert} of layer 3" in answer.message
     reader.close()
+
+
+def test_a_finished_batch_keeps_no_view(single: ThreadedReader, path: Path) -> None:
+    place = bytearray(BLOB)
+    batch = single.submit([ReadRequest(3, 0, path, 0, (memoryview(place),))])
+    assert batch.wait() == (None,)
+    place.clear()  # refused while a view of it exists
