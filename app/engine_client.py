@@ -129,8 +129,7 @@ class EngineClient(QObject):
 
     def close(self) -> None:
         """End the process and its threads; nothing is told any more."""
-        self._inbox.arrived.disconnect(self._take)
-        process, self._process = self._process, None
+        process, self._process = self._process, None  # so that its events are dropped
         if process is not None:
             process.end()
             process.join()

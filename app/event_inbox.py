@@ -31,7 +31,7 @@ class EventInbox(QObject):
         super().__init__(parent)
         self._lock = threading.Lock()
         self._items: list[tuple[Any, Any]] = []
-        self._interval_s = INTERVAL_S
+        self.interval_s = INTERVAL_S
         self._emptied_at = -SLOWEST_S
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.empty)
@@ -56,12 +56,12 @@ class EventInbox(QObject):
         self.arrived.emit(items)
         self._emptied_at = time.monotonic()
         busy = self._emptied_at - began  # leave at least two thirds of the time to the rest
-        self._interval_s = min(max(INTERVAL_S, 3 * busy), SLOWEST_S)
+        self.interval_s = min(max(INTERVAL_S, 3 * busy), SLOWEST_S)
 
     def _wake(self) -> None:
         if self._timer.isActive():
             return
-        rest_s = self._emptied_at + self._interval_s - time.monotonic()
+        rest_s = self._emptied_at + self.interval_s - time.monotonic()
         self._timer.start(max(0, int(rest_s * 1000)))
 
     def _join_last(self, source: object, event: object) -> bool:
