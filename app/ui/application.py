@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from app import __version__, paths
+from app.blocks.typesetter import Typesetter
 from app.conversation import Failure
 from app.crash import make_report
 from app.settings import Settings
@@ -45,6 +46,7 @@ class Application(QObject):
         self._workspace = workspace
         self._data = data
         self._state = QSettings(str(paths.window_file(data)), QSettings.Format.IniFormat)
+        self._typesetter = Typesetter(self)  # one process colours the code of all windows
         self._windows: list[MainWindow] = []  # the front one first
         self._settings_window: SettingsWindow | None = None
         self._crash_sheet: CrashSheet | None = None
@@ -83,6 +85,7 @@ class Application(QObject):
             self._settings_window.close()
         for window in self.windows:
             window.close()
+        self._typesetter.close()
 
     def save_state(self) -> None:
         """Keep where the windows are and what they show."""
@@ -171,7 +174,9 @@ class Application(QObject):
     # Windows
 
     def _new_window(self) -> MainWindow:
-        window = MainWindow(self._workspace, self.menus, paths.models_folder(self._data))
+        window = MainWindow(
+            self._workspace, self.menus, self._typesetter, paths.models_folder(self._data)
+        )
         window.commands_changed.connect(self._refresh.start)
         window.new_window_wanted.connect(self.new_window)
         window.closing.connect(lambda: self._on_closing(window))

@@ -1,50 +1,116 @@
 """ConversationPane: the transcript or, while there is none, the start page; the composer below."""
 
+from PySide6.QtCore import QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.blocks.typesetter import Typesetter
 from app.chat_controller import ChatController
+from app.settings import Settings
 from app.settings_store import SettingsStore
+from app.ui.find_bar import FindBar
 from app.ui.start_page import StartPage
+from app.ui.transcript import TranscriptView
+from app.ui.transcript.turn_action import TurnAction
 
 
 class ConversationPane(QWidget):
-    """The middle of a window."""
+    """The middle of a window.
+
+    Signals: see the comment of each.
+    """
+
+    # str: where the link under the pointer leads; "" for none
+    link_hovered = Signal(str)
 
     def __init__(
-        self, chat: ChatController, settings: SettingsStore, parent: QWidget | None = None
+        self,
+        chat: ChatController,
+        settings: SettingsStore,
+        typesetter: Typesetter,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        self._chat = chat
         self.start = StartPage()
+        self.transcript = TranscriptView(chat, typesetter=typesetter)
+        self.find_bar = FindBar(chat)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.start)
+        self._stack.addWidget(self.transcript)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addWidget(self.find_bar)
         column.addWidget(self._stack, 1)
-        self.start.asked.connect(lambda prompt: chat.send(prompt))
+        self._connect(settings)
 
-    has_transcript = False
+    @property
+    def has_transcript(self) -> bool:
+        """Whether anything was said in this conversation."""
+        return bool(self._chat.messages)
 
     def focus_composer(self) -> None:
-        pass
+        """Put the keyboard where one writes."""
+
+    # What the Edit menu does, on the transcript
 
     def copy(self) -> None:
-        pass
+        """Copy what is selected."""
+        self.transcript.copy()
 
     def copy_plain(self) -> None:
-        pass
+        """Copy what is selected, without marks and formats."""
+        self.transcript.copy_plain()
 
     def select_all(self) -> None:
-        pass
+        """Select all messages."""
+        self.transcript.select_all()
 
     def open_find(self) -> None:
-        pass
+        """Look for words in this conversation."""
+        self.find_bar.open_bar()
 
     def find_next(self, delta: int) -> None:
-        pass
+        """Go to the next message that holds the words, or to the one before."""
+        if self.find_bar.isHidden():
+            self.find_bar.open_bar()
+        else:
+            self.find_bar.step(delta)
 
     def find_selection(self) -> None:
-        pass
+        """Look for the words that are selected."""
+        self.transcript.copy_plain()
+        words = QGuiApplication.clipboard().text()
+        self.find_bar.open_bar(words)
 
     def copy_message(self, message_id: str) -> None:
-        pass
+        """Copy a whole message."""
+        self.transcript.act(message_id, TurnAction.COPY)
+
+    def _connect(self, settings: SettingsStore) -> None:
+        self.start.asked.connect(self._chat.send)
+        self._chat.messages_reset.connect(self._show_side)
+        self._chat.branch_changed.connect(self._show_side)
+        self.find_bar.found.connect(self._show_found)
+        self.find_bar.closed.connect(self.transcript.setFocus)
+        self.transcript.link_activated.connect(self._open_link)
+        self.transcript.link_hovered.connect(self.link_hovered)
+        settings.changed.connect(self._on_settings)
+        self._on_settings(settings.settings)
+        self._show_side()
+
+    def _on_settings(self, settings: Settings) -> None:
+        self.transcript.set_text_size(settings.text_size)
+        self.transcript.set_reasoning_open(settings.reasoning_open)
+
+    def _show_side(self) -> None:
+        shown = self.transcript if self.has_transcript else self.start
+        self._stack.setCurrentWidget(shown)
+
+    def _show_found(self, message_id: str) -> None:
+        self._chat.reveal(message_id)
+        self.transcript.act(message_id, TurnAction.SELECT)
+
+    def _open_link(self, url: QUrl) -> None:
+        QDesktopServices.openUrl(url)

@@ -1,7 +1,7 @@
-"""Label: a line or paragraph of text in a role's colour and a size of ours; follows the system."""
+"""Labels: a line or paragraph of text in a role's colour and a size of ours; follows the system."""
 
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QFont, QPalette
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.ui import theme
@@ -49,3 +49,20 @@ class Label(QLabel):
         font = theme.font(size, weight=weight, tabular=tabular)
         if self.font() != font:
             self.setFont(font)
+
+
+class ElidedLabel(Label):
+    """One line that ends in an ellipsis where there is no room, and never asks for more."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        shown = self.fontMetrics().elidedText(
+            self.text(), Qt.TextElideMode.ElideMiddle, self.width()
+        )
+        painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
+        painter.drawText(
+            self.rect(), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown
+        )

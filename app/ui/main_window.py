@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
+from app.blocks.typesetter import Typesetter
 from app.conversation import Activity, Conversation, Failure, Library
 from app.engine_state import EngineState
 from app.installed_models import DEMO, is_model, model_name
@@ -50,7 +51,9 @@ class MainWindow(QMainWindow):
     # the window is about to close; its state can be read a last time
     closing = Signal()
 
-    def __init__(self, workspace: Workspace, menus: Menus, models_folder: Path) -> None:
+    def __init__(
+        self, workspace: Workspace, menus: Menus, typesetter: Typesetter, models_folder: Path
+    ) -> None:
         super().__init__()
         self._workspace = workspace
         self._activity = Activity()
@@ -59,7 +62,7 @@ class MainWindow(QMainWindow):
         self.actions_by_name: dict[str, QAction] = menus.actions
         self.chat = workspace.new_chat()
         self.sidebar = Sidebar(workspace.library)
-        self.pane = ConversationPane(self.chat, workspace.settings)
+        self.pane = ConversationPane(self.chat, workspace.settings, typesetter)
         self.banners = BannerArea()
         self.inspector = Inspector()
         self.status = StatusBar()
@@ -324,6 +327,7 @@ class MainWindow(QMainWindow):
         self.sidebar.chosen.connect(self._show_chosen)
         self.sidebar.menu_opening.connect(self._chats.fill_row_menu)
         self.sidebar.left.connect(self.pane.focus_composer)
+        self.pane.link_hovered.connect(self.status.show_link)
         self._splitter.splitterMoved.connect(lambda *_: self._align_toolbar())
         self.toolbar.model.set_menu_filler(self.models.fill_menu)
 

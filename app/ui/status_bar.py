@@ -8,7 +8,7 @@ from app.conversation import Activity
 from app.engine_state import EngineState
 from app.ui import engine_words, figures, theme
 from app.ui.inspector import memory_parts
-from app.ui.label import Label
+from app.ui.label import ElidedLabel, Label
 from app.ui.plots import ShareBar
 from app.ui.theme import Role, color
 
@@ -56,6 +56,8 @@ class StatusBar(QWidget):
         self._hits = self._quiet()
         self._disk = self._quiet()
         self._pressure = self._quiet()
+        self._link = ElidedLabel(role=Role.SECONDARY, size=theme.CAPTION)
+        self._link.hide()
         self._lay_out()
         self.show_state(EngineState())
 
@@ -68,6 +70,12 @@ class StatusBar(QWidget):
         self._pressure.setText(pressure.text)
         self._pressure.set_role(pressure.light)
         self._show_figures(state)
+
+    def show_link(self, target: str) -> None:
+        """While the pointer is on a link, say where it leads; "" ends that."""
+        self._link.setText(target)
+        self._link.setVisible(bool(target))
+        self._pressure.setVisible(not target)
 
     def line(self) -> str:
         """All that the bar says, as one text."""
@@ -104,6 +112,7 @@ class StatusBar(QWidget):
             row.addSpacing(3 * theme.SPACE)
             row.addWidget(widget)
         row.addStretch(1)
+        row.addWidget(self._link, 4)
         row.addWidget(self._pressure)
 
     def paintEvent(self, event: QPaintEvent) -> None:

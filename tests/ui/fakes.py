@@ -21,8 +21,9 @@ from app.conversation import (
     TitleSource,
 )
 from app.engine_state import EngineState, EngineStats, MemoryPlan, ModelFacts
-from app.settings import Overrides, Settings
+from app.settings import Settings
 from app.workspace import Workspace
+from tests.ui.fake_chat import FakeChat
 
 GB = 1_000_000_000
 MODEL = "/models/Qwen3.6-35B-A3B-4bit.qpack"
@@ -190,102 +191,63 @@ class FakeLibrary(Calls):
         self.note("import_", source)
 
 
-class FakeChat(Calls):
-    """One conversation in memory; a test says what happens to it."""
-
-    messages_reset = Signal(object)
-    branch_changed = Signal(int, object)
-    message_changed = Signal(object)
-    answer_grew = Signal(object)
-    activity_changed = Signal(object)
-    queue_changed = Signal(object)
-    conversation_changed = Signal(object)
-    tokens_counted = Signal(object)
-    draft_restored = Signal(str, object)
-    attachments_read = Signal(object)
-    message_revealed = Signal(str)
-    answer_ended = Signal(object)
-    deleted = Signal(object)
-    failed = Signal(object)
+class WindowChat(FakeChat):
+    """A window's chat: it opens conversations of the library, and new ones."""
 
     def __init__(self, library: FakeLibrary) -> None:
         super().__init__()
         self._library = library
-        self.conversation: Conversation | None = None
-        self.messages: tuple[Message, ...] = ()
-        self.branches: dict[str, tuple[Message, ...]] = {}
-        self.activity = Activity()
+        self.current = None
+        self.branches: dict[str, list[Message]] = {}
         library.changed.connect(self._on_library)
 
-    def _on_library(self, library: Library) -> None:
-        shown = self.conversation
-        for conversation in library.conversations:
-            if shown is not None and conversation.id == shown.id and conversation != shown:
-                self._show(conversation)
-
-    def _show(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self.conversation_changed.emit(conversation)
+    def names(self) -> list[str]:
+        """Names of what was asked."""
+        return [str(ask[0]) for ask in self.asked]
 
     def become(self, **activity: Any) -> None:
-        self.activity = Activity(**activity)
-        self.activity_changed.emit(self.activity)
+        """The engine does this for the conversation."""
+        self.do(Activity(**activity))
 
     def open(self, conversation_id: str) -> None:
-        self.note("open", conversation_id)
+        self.asked.append(("open", conversation_id))
         found = [c for c in self._library.library.conversations if c.id == conversation_id]
-        self.messages = self.branches.get(conversation_id, ())
-        self._show(found[0])
+        if not found:
+            self.failed.emit(Failure("NotFound", "This conversation does not exist any more."))
+            return
+        self.shown = self.branches.get(conversation_id, [])
+        self._take(found[0])
         self.messages_reset.emit(self.messages)
 
     def open_new(self, folder_id: str | None = None) -> None:
-        self.note("open_new")
-        self.messages = ()
-        self._show(Conversation(f"new{len(self.calls)}", "New chat"))
+        self.asked.append(("open_new",))
+        self.shown = []
+        self._take(Conversation(f"new{len(self.asked)}", "New chat"))
         self.messages_reset.emit(())
 
-    def set_overrides(self, overrides: Overrides) -> None:
-        self.note("set_overrides", overrides)
-        if self.conversation is not None:
-            self._show(replace(self.conversation, overrides=overrides))
-
     def set_model(self, path: str) -> None:
-        self.note("set_model", path)
-        if self.conversation is not None:
-            self._show(replace(self.conversation, model=path))
-
-    def count_draft(self, text: str, attachments: Sequence[Any] = ()) -> None:
-        pass
-
-    def save_draft(self, text: str) -> None:
-        pass
-
-    def send(self, text: str, attachments: Sequence[Any] = ()) -> None:
-        self.note("send", text)
-
-    def stop(self) -> None:
-        self.note("stop")
-
-    def regenerate(self, message_id: str) -> None:
-        self.note("regenerate", message_id)
-
-    def continue_(self, message_id: str) -> None:
-        self.note("continue_", message_id)
-
-    def delete(self, message_id: str) -> None:
-        self.note("delete", message_id)
-
-    def undo_delete(self, deletion_id: str) -> None:
-        self.note("undo_delete", deletion_id)
-
-    def attach(self, paths: Sequence[Any]) -> None:
-        self.note("attach", tuple(paths))
+        self.asked.append(("set_model", path))
+        if self.current is not None:
+            self._take(replace(self.current, model=path))
 
     def reveal(self, message_id: str) -> None:
-        self.note("reveal", message_id)
+        self.asked.append(("reveal", message_id))
+        self.message_revealed.emit(message_id)
+
+    def undo_delete(self, deletion_id: str) -> None:
+        self.asked.append(("undo_delete", deletion_id))
 
     def close(self) -> None:
-        self.note("close")
+        self.asked.append(("close",))
+
+    def _on_library(self, library: Library) -> None:
+        for conversation in library.conversations:
+            if self.current is not None and conversation.id == self.current.id:
+                self._take(conversation)
+
+    def _take(self, conversation: Conversation) -> None:
+        self.current = conversation
+        self.conversation_changed.emit(conversation)
 
 
 class FakeWorkspace(QObject):
@@ -297,10 +259,10 @@ class FakeWorkspace(QObject):
         self.engine = FakeEngine()
         self.library = FakeLibrary()
         self.store = FakeStore()
-        self.chats: list[FakeChat] = []
+        self.chats: list[WindowChat] = []
 
-    def new_chat(self) -> FakeChat:
-        chat = FakeChat(self.library)
+    def new_chat(self) -> WindowChat:
+        chat = WindowChat(self.library)
         self.chats.append(chat)
         return chat
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QWidget
 
+from app.blocks.typesetter import Typesetter
 from app.conversation import Folder, Library, SearchHit, SearchResults
 from app.crash import CrashReport
 from app.engine_state import EngineDeath, EngineStats
@@ -57,7 +58,7 @@ LIBRARY = Library(
 def main_window(workspace: FakeWorkspace) -> MainWindow:
     """A window on a library with something in it."""
     workspace.settings.update(model="/models/Qwen3.6-35B-A3B-4bit.qpack")
-    window = MainWindow(workspace.real, Menus(lambda name: None), Path("/models"))
+    window = MainWindow(workspace.real, Menus(lambda name: None), Typesetter(), Path("/models"))
     window.workspace_kept = workspace  # type: ignore[attr-defined]
     workspace.library.become(LIBRARY)
     return window
@@ -67,7 +68,7 @@ def first_start() -> QWidget:
     """Nothing said yet, the demo model ready."""
     workspace = FakeWorkspace()
     workspace.settings.update(model=str(DEMO))
-    window = MainWindow(workspace.real, Menus(lambda name: None), Path("/models"))
+    window = MainWindow(workspace.real, Menus(lambda name: None), Typesetter(), Path("/models"))
     window.workspace_kept = workspace  # type: ignore[attr-defined]
     window.show_first("")
     return window

@@ -13,35 +13,35 @@ from app.ui import sheets
 from app.ui.chat_settings import ConversationSettings
 from app.ui.crash_sheet import CrashSheet
 from app.ui.deleted_sheet import DeletedSheet
-from tests.ui.fakes import FakeChat, FakeLibrary, conversation
+from tests.ui.fakes import FakeLibrary, WindowChat, conversation
 
 SETTINGS = Settings(system_prompt="Be kind.", presets=(Preset("Brief", "Be brief."),))
 
 
 @pytest.fixture
-def chat(qtbot: QtBot) -> FakeChat:
+def chat(qtbot: QtBot) -> WindowChat:
     library = FakeLibrary()
     library.library = Library((), (conversation("Ada"),))
-    made = FakeChat(library)
+    made = WindowChat(library)
     made.open("Ada")
     return made
 
 
 @pytest.fixture
-def own(qtbot: QtBot, chat: FakeChat) -> ConversationSettings:
+def own(qtbot: QtBot, chat: WindowChat) -> ConversationSettings:
     sheet = ConversationSettings(chat, SETTINGS)  # type: ignore[arg-type]
     sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(sheet)
     return sheet
 
 
-def overrides(chat: FakeChat) -> Overrides:
+def overrides(chat: WindowChat) -> Overrides:
     assert chat.conversation is not None
     return chat.conversation.overrides
 
 
 def test_it_shows_what_is_in_force_and_changes_nothing_by_itself(
-    own: ConversationSettings, chat: FakeChat
+    own: ConversationSettings, chat: WindowChat
 ) -> None:
     assert own._prompt.toPlainText() == "Be kind."
     assert not own._prompt.isEnabled()
@@ -49,7 +49,7 @@ def test_it_shows_what_is_in_force_and_changes_nothing_by_itself(
     assert "set_overrides" not in chat.names()
 
 
-def test_own_prompt_starts_from_the_settings(own: ConversationSettings, chat: FakeChat) -> None:
+def test_own_prompt_starts_from_the_settings(own: ConversationSettings, chat: WindowChat) -> None:
     own._own_prompt.click()
     assert overrides(chat).system_prompt == "Be kind."
     own._prompt.setPlainText("Rhyme.")
@@ -59,7 +59,7 @@ def test_own_prompt_starts_from_the_settings(own: ConversationSettings, chat: Fa
     assert own._prompt.toPlainText() == "Be kind."
 
 
-def test_numbers_thinking_preset_and_reset(own: ConversationSettings, chat: FakeChat) -> None:
+def test_numbers_thinking_preset_and_reset(own: ConversationSettings, chat: WindowChat) -> None:
     own.findChildren(QDoubleSpinBox)[0].setValue(0.5)
     own._thinking.setCurrentIndex(2)
     own._thinking.activated.emit(2)

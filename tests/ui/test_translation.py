@@ -53,9 +53,8 @@ def test_every_plural_of_the_source_has_english_forms() -> None:
 def plural_sources() -> Iterator[str]:
     for file in UI.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if "%n" in node.value:
-                    yield node.value
+            if isinstance(node, ast.Constant) and "%n" in str(node.value):
+                yield str(node.value)
 
 
 SHOWING = {"setText", "setWindowTitle", "setToolTip", "setAccessibleName", "setPlaceholderText"}

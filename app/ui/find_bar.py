@@ -1,0 +1,144 @@
+"""FindBar: looks for words in the messages that are shown, and goes from one to the next."""
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QWidget
+
+from app.chat_controller import ChatController
+from app.conversation import Message
+from app.ui import figures, theme
+from app.ui.label import Label
+from app.ui.search_field import SearchField
+from app.ui.theme import SPACE, Role, color
+
+FIELD_WIDTH = 60 * SPACE
+
+
+class FindBar(QWidget):
+    """Hidden until it is opened.
+
+    Signals: see the comment of each.
+    """
+
+    # str: show the message with this id
+    found = Signal(str)
+    # the bar was closed; the keyboard is free
+    closed = Signal()
+
+    def __init__(self, chat: ChatController, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._chat = chat
+        self._at: str | None = None  # id of the message that was shown last
+        self.field = SearchField(self.tr("Find in this conversation"))
+        self.field.setFixedWidth(FIELD_WIDTH)
+        self.field.textChanged.connect(self._search)
+        self.field.installEventFilter(self)
+        self._count = Label(role=Role.SECONDARY, size=theme.CAPTION, tabular=True)
+        self._previous = self._step_button("chevron-left", self.tr("Previous message"), -1)
+        self._next = self._step_button("chevron-right", self.tr("Next message"), 1)
+        self._lay_out()
+        self.hide()
+        chat.messages_reset.connect(self.close_bar)
+        chat.branch_changed.connect(self._show_count)
+        chat.message_changed.connect(self._show_count)
+
+    def open_bar(self, words: str = "") -> None:
+        """Show the bar with the keyboard in it; with `words`, look for them."""
+        self.show()
+        if words:
+            self.field.setText(words)
+        self.field.setFocus()
+        self.field.selectAll()
+        self._show_count()
+
+    def close_bar(self) -> None:
+        """Hide it."""
+        if not self.isHidden():
+            self.hide()
+            self.closed.emit()
+
+    def step(self, delta: int) -> None:
+        """Go to the next message with the words, or to the one before; round at the ends."""
+        ids = [message.id for message in self._matches()]
+        if not ids:
+            return
+        if self._at in ids:
+            self._at = ids[(ids.index(self._at) + delta) % len(ids)]
+        else:
+            self._at = ids[0] if delta > 0 else ids[-1]
+        self._show_count()
+        self.found.emit(self._at)
+
+    def _search(self) -> None:
+        self._at = None
+        self.step(-1)  # the latest one first: it is nearest to where one reads
+        self._show_count()
+
+    def _matches(self) -> list[Message]:
+        words = self.field.text().casefold()
+        if not words:
+            return []
+        return [message for message in self._chat.messages if words in message.text.casefold()]
+
+    def _show_count(self) -> None:
+        if self.isHidden():
+            return
+        ids = [message.id for message in self._matches()]
+        for button in (self._previous, self._next):
+            button.setEnabled(len(ids) > 1)
+        self._count.setText(self._words(ids))
+
+    def _words(self, ids: list[str]) -> str:
+        if not self.field.text():
+            return ""
+        if not ids:
+            return self.tr("Not found")
+        place = ids.index(self._at) + 1 if self._at in ids else len(ids)
+        words = self.tr("message %1 of %2").replace("%1", figures.count(place))
+        return words.replace("%2", figures.count(len(ids)))
+
+    def _step_button(self, icon: str, name: str, delta: int) -> QToolButton:
+        button = QToolButton()
+        button.setIcon(theme.icon(icon))
+        button.setAutoRaise(True)
+        button.setAccessibleName(name)
+        button.setToolTip(name)
+        button.clicked.connect(lambda: self.step(delta))
+        return button
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4 * SPACE, 2 * SPACE, 4 * SPACE, 2 * SPACE)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.field)
+        row.addWidget(self._previous)
+        row.addWidget(self._next)
+        row.addWidget(self._count)
+        row.addStretch(1)
+        done = QPushButton(self.tr("Done"))
+        done.setAutoDefault(False)
+        done.clicked.connect(self.close_bar)
+        row.addWidget(done)
+
+    def eventFilter(self, watched: QWidget, event: QEvent) -> bool:  # type: ignore[override]
+        """Return goes on, with Shift back; Escape closes, before it stops an answer."""
+        if not isinstance(event, QKeyEvent):
+            return False
+        if event.type() == QEvent.Type.ShortcutOverride and event.key() == Qt.Key.Key_Escape:
+            event.accept()
+            return True
+        return event.type() == QEvent.Type.KeyPress and self._key(event)
+
+    def _key(self, event: QKeyEvent) -> bool:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            self.step(-1 if back else 1)
+        elif event.key() == Qt.Key.Key_Escape:
+            self.close_bar()
+        else:
+            return False
+        return True
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(0, self.height() - 1, self.width(), 1, color(Role.LINE))
