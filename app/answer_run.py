@@ -135,8 +135,10 @@ class AnswerRun(QObject):
         elif self._engine.gave_up:
             self._leave()
             self.put_back.emit()
+        elif self._asked_to_load and state.process == "ending":
+            pass  # in place of another model, or because the person unloads it: see what follows
         elif self._asked_to_load and state.process == "stopped" and state.death is None:
-            self._end_unbegun("stopped")  # somebody unloaded it
+            self._end_unbegun("stopped")  # it was unloaded
         else:
             self._asked_to_load = True
             self._engine.load(self._model_path, self._settings.memory_bytes)

@@ -124,7 +124,7 @@ class ChatController(QObject):
     def open_new(self, folder_id: str | None = None) -> None:
         """Show an empty conversation, which is kept from its first turn or draft on."""
         self._drafts.flush()
-        self._revealing = None
+        self._opening = self._revealing = None
         self._asked += 1
         self._show(fresh_chat(folder_id, time.time()))
 
@@ -267,8 +267,8 @@ class ChatController(QObject):
     def _was_read(self, ask: int, chat: OpenChat | None) -> None:
         if ask != self._asked:
             return  # it was asked for again since
+        self._opening = None
         if chat is None:
-            self._opening = None
             self._failed(Failure("NotFound", "This conversation does not exist any more."))
         elif self._chat is None or chat.conversation.id != self._chat.conversation.id:
             self._show(chat)
@@ -276,7 +276,6 @@ class ChatController(QObject):
             self._update(chat)
 
     def _show(self, chat: OpenChat) -> None:
-        self._opening = None
         self._chat = chat
         self._shown = chat.shown(self._answers.live)
         self.conversation_changed.emit(chat.conversation)

@@ -252,5 +252,5 @@ def test_events_of_a_former_life_are_dropped(
     wait_for(loaded(client))
     count = len(events)
     client.generate("2", HELLO, OPTIONS)
-    wait_for(lambda: isinstance(events.last[1], wire.Finished))
+    wait_for(lambda: events.told and isinstance(events.last[1], wire.Finished))
     assert {id for id, _ in events.told[count:]} == {"2"}
