@@ -4,10 +4,9 @@
 
 #pragma once
 
-#include <cmath>
-#include <cstdint>
-#include <cstring>
+#include <cstdint>  // and nothing larger: this is parsed for every kernel
 
+using size_t = decltype(sizeof 0);
 using uint = uint32_t;
 using ushort = uint16_t;
 using ulong = uint64_t;
@@ -23,7 +22,7 @@ struct bfloat16_t {
   bfloat16_t() = default;
   explicit bfloat16_t(float value) {
     uint32_t word;
-    std::memcpy(&word, &value, 4);
+    __builtin_memcpy(&word, &value, 4);
     if (value != value) word |= 0x400000;  // a NaN stays one
     else word += 0x7fff + ((word >> 16) & 1);  // to nearest, ties to even
     bits = uint16_t(word >> 16);
@@ -31,7 +30,7 @@ struct bfloat16_t {
   operator float() const {
     uint32_t word = uint32_t(bits) << 16;
     float value;
-    std::memcpy(&value, &word, 4);
+    __builtin_memcpy(&value, &word, 4);
     return value;
   }
 };
@@ -40,15 +39,36 @@ template <typename To, typename From>
 inline To as_type(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
-  std::memcpy(&to, &from, sizeof to);
+  __builtin_memcpy(&to, &from, sizeof to);
   return to;
 }
 
+#ifndef INFINITY
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#endif
+
 namespace metal {
 
-using std::exp, std::log, std::sqrt, std::cos, std::sin, std::fma, std::isnan;
-using std::abs, std::max, std::min;
-inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline float exp(float x) { return __builtin_expf(x); }
+inline float log(float x) { return __builtin_logf(x); }
+inline float cos(float x) { return __builtin_cosf(x); }
+inline float sin(float x) { return __builtin_sinf(x); }
+inline float rsqrt(float x) { return 1 / __builtin_sqrtf(x); }
+inline float abs(float x) { return __builtin_fabsf(x); }
+inline bool isnan(float x) { return __builtin_isnan(x); }
+
+template <typename V>
+inline V max(V a, V b) {
+  return a < b ? b : a;
+}
+template <typename V>
+inline V min(V a, V b) {
+  return b < a ? b : a;
+}
+// The number, where the other is none.
+inline float max(float a, float b) { return __builtin_fmaxf(a, b); }
+inline float min(float a, float b) { return __builtin_fminf(a, b); }
 
 }  // namespace metal
 
@@ -69,14 +89,14 @@ inline void threadgroup_barrier(mem_flags) { lanes::barrier(); }
 template <typename V>
 inline V simd_value(const uint64_t* values, unsigned lane) {
   V value;
-  std::memcpy(&value, &values[lane], sizeof value);
+  __builtin_memcpy(&value, &values[lane], sizeof value);
   return value;
 }
 
 template <typename V>
 inline const uint64_t* simd_values(const char* operation, V mine) {
   uint64_t word = 0;
-  std::memcpy(&word, &mine, sizeof mine);
+  __builtin_memcpy(&word, &mine, sizeof mine);
   return lanes::exchange(operation, word);
 }
 
