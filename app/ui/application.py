@@ -194,13 +194,19 @@ class Application(QObject):
         window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
         window.raise_()
         window.activateWindow()
+        self._bring_forward(window)
 
     def _on_focus(self, _old: QWidget | None, new: QWidget | None) -> None:
-        front = next((w for w in self._windows if new is not None and new.window() is w), None)
-        if front is not None:
-            self._windows.remove(front)
-            self._windows.insert(0, front)
+        if new is not None:
+            self._bring_forward(new.window())
         self._refresh.start()
+
+    def _bring_forward(self, window: QWidget) -> None:
+        for known in self._windows:
+            if known is window:
+                self._windows.remove(known)
+                self._windows.insert(0, known)
+                break
 
     def _on_state(self, state: Qt.ApplicationState) -> None:
         """In front again: what was finished is seen; a Dock click reopens a window."""
