@@ -93,31 +93,35 @@ class AnswerQueue(QObject):
 
     def drop_waiting(self, conversation_id: str) -> None:
         """What waits in this conversation will not be answered."""
-        for queued in [q for q in self._waiting if q.conversation_id == conversation_id]:
-            self.forget(queued.message_id)
-            settle = partial(
-                message_rows.settle, answer_id=queued.message_id, status="stopped", error=None
-            )
-            self._store.write(settle, touches=conversation_id)
+        for queued in tuple(self._waiting):
+            if queued.conversation_id == conversation_id:
+                self._drop(queued)
 
     def end(self, message_id: str) -> None:
         """This answer is not wanted any more, whether it runs or waits."""
         if self._running is not None and self._running.message_id == message_id:
             self._running.stop()
-        else:
-            self.forget(message_id)
+        for queued in tuple(self._waiting):
+            if queued.message_id == message_id:
+                self._drop(queued)
 
     def forget(self, message_id: str | None) -> None:
-        """An answer that waited was taken out of the conversation, or is not wanted."""
-        for queued in [q for q in self._waiting if q.message_id == message_id]:
-            self._waiting.remove(queued)
-            self._tell_queue(queued.conversation_id)
+        """An answer that waited was taken out of the conversation."""
+        for queued in tuple(self._waiting):
+            if queued.message_id == message_id:
+                self._waiting.remove(queued)
+                self._tell_queue(queued.conversation_id)
 
     def close(self) -> None:
         """Have the running answer's text written. The store is closed after this."""
         self._pump_timer.stop()
         if self._running is not None:
             self._running.close()
+
+    def _drop(self, queued: QueuedAnswer) -> None:
+        self.forget(queued.message_id)
+        settle = partial(message_rows.settle, answer_id=queued.message_id, status="stopped")
+        self._store.write(settle, touches=queued.conversation_id)
 
     def _pump(self) -> None:
         """Let the next one run, if the engine is free."""

@@ -96,6 +96,7 @@ class ChatController(QObject):
         self._files.read.connect(self.attachments_read)
         self._files.failed.connect(self.failed)
         store.conversation_touched.connect(self._touched)
+        store.library_touched.connect(self._list_touched)
         answers.queue_changed.connect(self.queue_changed)
         answers.activity_changed.connect(self._activity_changed)
         answers.answer_grew.connect(self._grew)
@@ -315,6 +316,20 @@ class ChatController(QObject):
         current = self._opening or (self._chat and self._chat.conversation.id)
         if conversation_id == current:
             self._read(conversation_id)
+
+    def _list_touched(self) -> None:
+        """Its name, folder or deletion may have changed; its messages did not."""
+        if self._chat is not None:
+            read = partial(conversation_rows.read_conversation, id=self._chat.conversation.id)
+            self._store.read(read, self._conversation_was_read)
+
+    def _conversation_was_read(self, conversation: Conversation | None) -> None:
+        chat = self._chat
+        if chat is None or conversation is None or conversation.id != chat.conversation.id:
+            return
+        if conversation != chat.conversation:
+            chat.conversation = conversation
+            self.conversation_changed.emit(conversation)
 
     def _activity_changed(self, conversation_id: str) -> None:
         if self._is_open(conversation_id):

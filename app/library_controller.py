@@ -80,12 +80,12 @@ class LibraryController(QObject):
     def rename(self, conversation_id: str, title: str) -> None:
         """Name by hand; the model never renames it again. Empty: no name, as at first."""
         rename = partial(conversation_rows.rename, id=conversation_id, title=title)
-        self._write(rename, touches=conversation_id)
+        self._write(rename)
 
     def set_pinned(self, conversation_id: str, pinned: bool) -> None:
         """Keep at the top, or no longer."""
         pin = partial(conversation_rows.set_pinned, id=conversation_id, pinned=pinned)
-        self._write(pin, touches=conversation_id)
+        self._write(pin)
 
     def create_folder(self, name: str) -> None:
         """A new folder after the others."""
@@ -150,9 +150,8 @@ class LibraryController(QObject):
         self,
         operation: Callable[[sqlite3.Connection], Any],
         done: Callable[[Any], None] | None = None,
-        touches: str | None = None,
     ) -> None:
-        self._store.write(operation, done, self._failed, touches=touches, lists=True, durable=True)
+        self._store.write(operation, done, self._failed, lists=True, durable=True)
 
     def _read(self) -> None:
         self._store.read(conversation_rows.read_library, self._was_read, self._failed)

@@ -39,14 +39,14 @@ class InstanceLock(QObject):
             if self._lock.error() == QLockFile.LockError.LockFailedError:
                 return False
             raise OSError(f"{self._data} cannot be written.")
-        QLocalServer.removeServer(self._name)  # left by a killed process; the lock is ours
-        self._server.listen(self._name)
+        QLocalServer.removeServer(self.name)  # left by a killed process; the lock is ours
+        self._server.listen(self.name)
         return True
 
     def summon_other(self, files: Sequence[str] = ()) -> bool:
         """Ask the process that has the folder to come to the front. Whether it heard."""
         socket = QLocalSocket()
-        socket.connectToServer(self._name)
+        socket.connectToServer(self.name)
         if not socket.waitForConnected(WAIT_MS):
             return False
         socket.write(json.dumps(list(files)).encode() + b"\n")
@@ -60,8 +60,8 @@ class InstanceLock(QObject):
         self._lock.unlock()
 
     @property
-    def _name(self) -> str:
-        """Short: a socket's path has about a hundred characters on some systems."""
+    def name(self) -> str:
+        """The socket's name. Short: its path has about a hundred characters on some systems."""
         folder = hashlib.sha256(str(self._data.resolve()).encode()).hexdigest()[:16]
         return f"martlet-{folder}"
 

@@ -107,7 +107,7 @@ class TitleWriter(QObject):
             self._nameless.append(conversation_id or "")
         elif conversation_id and title:
             name = partial(conversation_rows.name_by_model, id=conversation_id, title=title)
-            self._store.write(name, touches=conversation_id, lists=True)
+            self._store.write(name, lists=True)
         self._timer.start()
 
 

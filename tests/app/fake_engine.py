@@ -9,7 +9,7 @@ The script is one JSON object; every key is optional:
         match        play this answer only when the last message contains this text
         prefill      [tokens, steps, delay_s a step]
         reasoning    list of deltas, or a text that is cut at blanks
-        text         the same; "{echo}" stands for the last message
+        text         the same; in both "{echo}" stands for the last message
         delay_s      before every delta
         crash_at     die (SIGABRT) before delta n;  exit_at: leave quietly with code 3
         stall_at     stop speaking before delta n, deaf to Cancel
@@ -149,7 +149,7 @@ def _deltas(answer: dict[str, Any], prompt: str) -> Iterator[events.Event]:
 
 def _pieces(texts: str | list[str], prompt: str) -> list[str]:
     if isinstance(texts, list):
-        return texts
+        return [text.replace("{echo}", prompt) for text in texts]
     return re.findall(r"\S*\s*", texts.replace("{echo}", prompt))[:-1]
 
 

@@ -82,7 +82,7 @@ def test_one_at_a_time_in_order_whatever_is_shown(make_workspace: Make, wait_for
     wait_for(lambda: workspace.answers.is_idle and len(queue) > 4)
     wait_for(is_answered(chats[0], 2))
     for number, chat in enumerate(chats):
-        assert chat.messages[1].text == "echo {echo}"
+        assert chat.messages[1].text == f"echo question {number}"
         assert chat.messages[0].text == f"question {number}"
     places = [[queued.place for queued in told] for told in queue.told]
     assert all(place == sorted(place) and len(set(place)) == len(place) for place in places)
