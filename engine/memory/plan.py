@@ -17,6 +17,7 @@ INTERPRETER_BYTES = 130_000_000  # Python, MLX and the libraries, before a model
 TOKENIZER_BYTES_PER_ID = 1_000  # what the tokenizers library keeps for a vocabulary, roughly
 SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, unless the caller says otherwise
 PLANNED_CONTEXT = 4_096  # tokens of the live conversation that the plan has room for
+STAGED_EXPERTS = 16  # a group: large enough to keep the readers busy while it computes
 GB = 1_000_000_000
 
 
@@ -25,10 +26,12 @@ class MemoryPlan:
     """Bytes by what they are for."""
 
     slots_per_layer: int
+    staged_experts: int  # a group of a sweep; 0: no staging
     dense_bytes: int
     slots_bytes: int
     state_bytes: int
     snapshots_bytes: int
+    staging_bytes: int  # two groups: one is read while the other computes
     scratch_bytes: int
     interpreter_bytes: int
 
@@ -44,6 +47,7 @@ class MemoryPlan:
             self.dense_bytes
             + self.state_bytes
             + self.snapshots_bytes
+            + self.staging_bytes
             + self.scratch_bytes
             + self.interpreter_bytes
         )
@@ -63,12 +67,15 @@ def plan_memory(
     works.
     """
     config, layout = container.config, container.layout
+    staged = min(STAGED_EXPERTS, layout.expert_count)
     fixed = MemoryPlan(
         slots_per_layer=0,
+        staged_experts=staged,
         dense_bytes=container.dense_bytes,
         slots_bytes=0,
         state_bytes=state_bytes(config, PLANNED_CONTEXT, itemsize),
         snapshots_bytes=min(SNAPSHOT_BYTES, 4 * state_bytes(config, PLANNED_CONTEXT, itemsize)),
+        staging_bytes=2 * staged * slot_bytes(layout),
         scratch_bytes=scratch_bytes(config, chunk_tokens, itemsize),
         interpreter_bytes=INTERPRETER_BYTES + TOKENIZER_BYTES_PER_ID * config.vocab_size,
     )
@@ -78,7 +85,10 @@ def plan_memory(
         budget = memory_bytes if memory_bytes is not None else default_target_bytes(fixed)
         count = slots_for_budget(budget, fixed.fixed_bytes, layout, config.experts_per_token)
     pool = count * slot_bytes(layout) * layout.layer_count
-    return replace(fixed, slots_per_layer=count, slots_bytes=pool)
+    plan = replace(fixed, slots_per_layer=count, slots_bytes=pool)
+    if count == layout.expert_count:  # every expert has a slot: a sweep has nothing to read
+        plan = replace(plan, staged_experts=0, staging_bytes=0)
+    return plan
 
 
 def scratch_bytes(config: ModelConfig, tokens: int, itemsize: int) -> int:

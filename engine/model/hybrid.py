@@ -17,11 +17,12 @@ from engine.container.container import Container
 from engine.errors import Cancelled, ContextFull
 from engine.experts.cache import ExpertCache
 from engine.experts.reader import ExpertReader
+from engine.experts.staging import Staging
 from engine.memory.plan import MemoryPlan
 from engine.model import mixers
 from engine.model.kernels import Kernels
 from engine.model.mixers import Attention, DeltaNet
-from engine.model.moe import SparseExperts, sparse_experts
+from engine.model.moe import ExpertMemory, SparseExperts, sparse_experts
 from engine.model.state import DeltaState, State
 from engine.model.weights import Linear, linear, vector
 
@@ -56,6 +57,7 @@ class Model:
         self.container = container
         self.config = config
         self.cache = cache
+        self.memory = ExpertMemory(cache, _staging(cache, plan))
         self.kernels = kernels
         self.plan = plan
         self._reader = reader
@@ -83,7 +85,8 @@ class Model:
         hidden = mx.zeros((1, self.config.hidden_size))
         for start in range(0, len(ids), chunk_tokens):
             chunk = ids[start : start + chunk_tokens]
-            hidden = self.forward(chunk, state, cancelled)
+            last = start + chunk_tokens >= len(ids)
+            hidden = self.forward(chunk, state, cancelled, admit=last)
             yield start + len(chunk)
         return self.logits(hidden[-1:])[0]
 
@@ -103,9 +106,18 @@ class Model:
         return self.logits(self.forward([token], state, cancelled))[0]
 
     def forward(
-        self, ids: Sequence[int], state: State, cancelled: Callable[[], bool] = lambda: False
+        self,
+        ids: Sequence[int],
+        state: State,
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        admit: bool = True,
     ) -> mx.array:
-        """Take in a chunk: (T, D) after the last layer, before the final norm."""
+        """Take in a chunk: (T, D) after the last layer, before the final norm.
+
+        `admit`: what follows is decode, so that a long chunk leaves its hottest experts in the
+        slots.
+        """
         self._check_room(state.length + len(ids))
         state.reserve(len(ids))
 
@@ -117,7 +129,7 @@ class Model:
         deltas: list[DeltaState] = []
         for layer in self.layers:
             check()
-            x = self._run(layer, x, state, deltas, check)
+            x = self._run(layer, x, state, deltas, check, admit)
         mx.eval(x, [(s.conv, s.delta) for s in deltas])
         state.commit(len(ids), deltas)
         return x
@@ -138,6 +150,7 @@ class Model:
         state: State,
         deltas: list[DeltaState],
         check: Callable[[], None],
+        admit: bool,
     ) -> mx.array:
         """One layer; a DeltaNet layer's new state is appended to `deltas`."""
         kernels, eps = self.kernels, self.config.rms_norm_eps
@@ -151,7 +164,7 @@ class Model:
             mixed = layer.mixer.mix(kernels, normed, cache, state.length)
         x = x + mixed
         normed = kernels.rms_norm(x, layer.post_norm, eps)
-        return layer.experts.mix(kernels, self.cache, normed, x, check)
+        return layer.experts.mix(kernels, self.memory, normed, x, check, admit)
 
     def _head(self, tensors: Mapping[str, mx.array]) -> Linear:
         tied = self.config.tie_word_embeddings or "lm_head.weight" not in tensors
@@ -164,6 +177,11 @@ class Model:
                 f"{length:,} tokens do not fit into this model's context of {limit:,}.",
                 "Shorten the conversation or start a new one.",
             )
+
+
+def _staging(cache: ExpertCache, plan: MemoryPlan) -> Staging | None:
+    """None where every expert has a slot, or a token's experts are all there are."""
+    return cache.staging(plan.staged_experts) if plan.staged_experts else None
 
 
 def _layer(

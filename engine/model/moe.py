@@ -1,7 +1,9 @@
 """The sparse experts of a layer: route, fetch what is missing, compute, combine.
 
 The product of a (token, expert) pair depends on nothing but the pair, and a token's pairs are
-summed in the router's order: so the output is the same whatever lay in the slots.
+summed in the router's order: so the output is the same whatever lay in the slots. A long chunk is a
+sweep: every expert that any of its tokens needs is read once, the decode slots are left alone until
+the prompt's last chunk puts the hottest there.
 Letters as in `engine.model.kernels`.
 """
 
@@ -15,11 +17,22 @@ from numpy.typing import NDArray
 from engine.config import ModelConfig
 from engine.experts.cache import ExpertCache, Fetch
 from engine.experts.slots import LayerSlots
+from engine.experts.staging import Staging
 from engine.model.kernels import Kernels, SharedExpert
 from engine.model.weights import Linear, linear
 
 Ids = NDArray[np.uint32]
 Positions = NDArray[np.intp]
+
+SWEEP_TOKENS = 64  # from here on a chunk asks for most experts, and staging pays
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertMemory:
+    """Where experts are computed from: the slots that decode lives on, and a sweep's staging."""
+
+    cache: ExpertCache
+    staging: Staging | None  # None where every expert has a slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +49,86 @@ class SparseExperts:
     def mix(
         self,
         kernels: Kernels,
-        cache: ExpertCache,
+        memory: ExpertMemory,
         x: mx.array,
         residual: mx.array,
         check: Callable[[], None],
+        admit: bool,
     ) -> mx.array:
-        """Normed input and residual (T, D) -> (T, D). `check` raises to give up between groups."""
+        """Normed input and residual (T, D) -> (T, D).
+
+        `check` raises to give up between groups. `admit`: what follows is decode, so the experts
+        most asked for may take the slots.
+        """
         routing = kernels.route(x, self.gate, self.top_k, self.renormalize)
         asked: Ids = np.array(routing.ids)  # the layer's one readback, (T, k)
         shared = kernels.shared_mlp(x, self.shared)
         pairs = PairProducts(kernels, x, asked, self.expert_count)
-        for group in in_groups(asked, cache.slot_count(self.layer)):
-            check()
-            with cache.begin(self.layer, group) as fetch:
-                mx.async_eval(shared)
-                pairs.add(fetch, cache.slots(self.layer))
-                if asked.shape[0] > 1:
-                    mx.eval(pairs.outputs)  # the next group may take these slots
+        if memory.staging is None or asked.shape[0] < SWEEP_TOKENS:
+            self._through_slots(memory.cache, pairs, shared, check)
+        else:
+            self._sweep(memory.cache, memory.staging, pairs, check, admit)
         return kernels.combine(pairs.in_order(), routing.scores, shared, residual)
 
+    def _through_slots(
+        self,
+        cache: ExpertCache,
+        pairs: "PairProducts",
+        shared: mx.array,
+        check: Callable[[], None],
+    ) -> None:
+        needed, slots = pairs.needed(), cache.slot_count(self.layer)
+        for start in range(0, needed.size, slots):
+            check()
+            with cache.begin(self.layer, needed[start : start + slots]) as fetch:
+                mx.async_eval(shared)
+                pairs.add_fetch(fetch, cache.slots(self.layer))
+                if needed.size > slots:
+                    mx.eval(pairs.outputs)  # the next group takes these slots
 
-def in_groups(asked: Ids, slots: int) -> list[Ids]:
-    """The distinct experts, in groups that the slots can hold at once."""
-    needed = asked[0] if asked.shape[0] == 1 else np.unique(asked)
-    return [needed[start : start + slots] for start in range(0, needed.size, slots)]
+    def _sweep(
+        self,
+        cache: ExpertCache,
+        staging: Staging,
+        pairs: "PairProducts",
+        check: Callable[[], None],
+        admit: bool,
+    ) -> None:
+        """Read each expert once: some into slots or from them, the others through staging.
+
+        While one group computes, the next is read.
+        """
+        in_slots, staged = self._split(cache, pairs, admit)
+        size = staging.group_size
+        groups = [staged[start : start + size] for start in range(0, staged.size, size)]
+        with cache.begin(self.layer, in_slots) as fetch:
+            coming = staging.load(self.layer, groups[0].tolist()) if groups else None
+            pairs.add_fetch(fetch, cache.slots(self.layer))
+            mx.eval(pairs.outputs)
+        for i, group in enumerate(groups):
+            check()
+            assert coming is not None, "a group is on its way"
+            current = coming
+            if i + 1 < len(groups):
+                coming = staging.load(self.layer, groups[i + 1].tolist())
+            current.wait()
+            pairs.add(current.slots, group, np.arange(group.size, dtype=np.uint32))
+            mx.eval(pairs.outputs)
+
+    def _split(self, cache: ExpertCache, pairs: "PairProducts", admit: bool) -> tuple[Ids, Ids]:
+        """The needed experts that go by the slots, and those that go by staging."""
+        counts = np.bincount(pairs.asked, minlength=self.expert_count)
+        if admit:
+            hottest = np.argsort(-counts, kind="stable")[: cache.slot_count(self.layer)]
+            by_slots = np.zeros(self.expert_count, np.bool_)
+            by_slots[hottest] = True
+        else:
+            by_slots = cache.slot_map(self.layer) >= 0
+        needed = counts > 0
+        return (
+            np.flatnonzero(needed & by_slots).astype(np.uint32),
+            np.flatnonzero(needed & ~by_slots).astype(np.uint32),
+        )
 
 
 class PairProducts:
@@ -74,24 +143,21 @@ class PairProducts:
         self.outputs: list[mx.array] = []
         self.positions: list[Positions] = []
 
-    def add(self, fetch: Fetch, slots: LayerSlots) -> None:
+    def needed(self) -> Ids:
+        """The distinct experts."""
+        return self.asked if self.asked.size == self.top_k else np.unique(self.asked)
+
+    def add_fetch(self, fetch: Fetch, slots: LayerSlots) -> None:
         """Compute the pairs of a group: the hits while the misses are still being read."""
         hits = fetch.hit_mask
-        self._start(slots, fetch.experts[hits], fetch.slot_ids[hits])
+        self.add(slots, fetch.experts[hits], fetch.slot_ids[hits])
         if not hits.all():
             mx.async_eval(self.outputs)
             fetch.wait()
-            self._start(slots, fetch.experts[~hits], fetch.slot_ids[~hits])
+            self.add(slots, fetch.experts[~hits], fetch.slot_ids[~hits])
 
-    def in_order(self) -> mx.array:
-        """All products as the router listed the pairs: (T·k, D)."""
-        positions = np.concatenate(self.positions)
-        joined = self.outputs[0] if len(self.outputs) == 1 else mx.concatenate(self.outputs)
-        if (positions[:-1] < positions[1:]).all():
-            return joined
-        return joined[mx.array(np.argsort(positions).astype(np.uint32))]
-
-    def _start(self, slots: LayerSlots, experts: Ids, slot_ids: Ids) -> None:
+    def add(self, slots: LayerSlots, experts: Ids, slot_ids: Ids) -> None:
+        """Start the products of all pairs that ask for `experts`, which lie in `slot_ids`."""
         if not experts.size:
             return
         self.slot_of[experts] = slot_ids
@@ -110,6 +176,14 @@ class PairProducts:
         )
         self.outputs.append(y)
         self.positions.append(positions)
+
+    def in_order(self) -> mx.array:
+        """All products as the router listed the pairs: (T·k, D)."""
+        positions = np.concatenate(self.positions)
+        joined = self.outputs[0] if len(self.outputs) == 1 else mx.concatenate(self.outputs)
+        if (positions[:-1] < positions[1:]).all():
+            return joined
+        return joined[mx.array(np.argsort(positions).astype(np.uint32))]
 
 
 def sparse_experts(
