@@ -106,7 +106,7 @@ class BlockReader:
             self._open.add(line)
         elif self._held and is_delimiter_row(self._held, line):
             head, self._held = self._held, ""
-            self._begin(Kind.TABLE, self._inside_item())
+            self._begin(Kind.TABLE, self._hangs(head))
             self._open.add(head + line)
         else:
             self._release()
@@ -117,7 +117,7 @@ class BlockReader:
         if self._open.kind is Kind.TABLE:
             self._close()
         if fence := FENCE.match(line.rstrip()):
-            self._begin(Kind.CODE, self._inside_item())
+            self._begin(Kind.CODE, self._hangs(line))
             self._open.strip, self._open.closer = len(fence[1]), fence[2]
             self._open.language = _language(fence[3])
         elif display := DISPLAY.match(line):
@@ -134,7 +134,7 @@ class BlockReader:
             self._open.add(self._open.stripped(line))
 
     def _begin_math(self, line: str, spaces: str, opener: str) -> None:
-        self._begin(Kind.MATH, self._inside_item())
+        self._begin(Kind.MATH, self._hangs(line))
         self._open.closer = display_closer(opener)
         self._open.opener = spaces
         rest = line[len(spaces) :]
@@ -178,7 +178,7 @@ class BlockReader:
             self._open.add(line)
             return
         self._enter_or_leave_list(line)
-        indent = self._inside_item() if self._cut_indent and line[0] == " " else 0
+        indent = self._hangs(line) if self._cut_indent else 0
         line = _without_spaces(line, self._cut_indent)
         begins = self._begins_part(line)
         line = self._numbered(line)
@@ -208,8 +208,9 @@ class BlockReader:
         elif HEADING.match(line) or (self._blank and line[0] not in " \t"):
             self._item_indent = self._cut_indent = self._number = 0
 
-    def _inside_item(self) -> int:
-        return 1 if self._item_indent else 0
+    def _hangs(self, line: str) -> int:
+        """How many levels a block hangs in: one, if its first line is indented in an item."""
+        return 1 if self._item_indent and line[0] == " " else 0
 
     def _numbered(self, line: str) -> str:
         """The line; an item that repeats a number, as Markdown allows, is counted on."""

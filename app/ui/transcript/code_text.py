@@ -1,0 +1,193 @@
+"""CodeText: code as a Text that lays out only the rows that are painted.
+
+All rows are of one height, so that a piece of code of any length is as cheap as the rows on the
+screen. Positions are characters of the code.
+"""
+
+import html
+
+from PySide6.QtCore import QPoint, QPointF
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
+from PySide6.QtWidgets import QWidget
+
+from app.blocks.drawing import Ink
+from app.blocks.typesetter import InkedCode
+from app.ui import theme
+from app.ui.theme import Role
+from app.ui.transcript.code_ink import ink_color
+from app.ui.transcript.code_lines import TAB, CodeLines
+from app.ui.transcript.page import Page
+from app.ui.transcript.text import Excerpt, Text
+
+_KEPT_LAYOUTS = 400  # some screens of rows
+
+
+class CodeText(Text):
+    """Shows code in the font of fixed width, in colours as far as they are known."""
+
+    def __init__(self, page: Page, parent: QWidget) -> None:
+        super().__init__(page, parent)
+        self._lines = CodeLines()
+        self._inked: InkedCode | None = None
+        self._inked_lines = 0  # of which the layouts know
+        self._layouts: dict[int, QTextLayout] = {}
+        metrics = QFontMetricsF(page.code_font)
+        self._letter = metrics.horizontalAdvance("0")
+        self._above = (page.code_line - metrics.height()) / 2
+        self._option = QTextOption()
+        self._option.setWrapMode(QTextOption.WrapMode.NoWrap)
+        self._option.setTabStopDistance(TAB * self._letter)
+
+    def set_code(self, code: str) -> None:
+        """Show this code; what it shows already keeps its colours."""
+        if code.startswith(self._lines.code):
+            last = self._lines.row_count - 1
+            self._layouts.pop(last, None)
+        else:
+            self._layouts.clear()
+        self._lines.set_code(code)
+        self.update()
+
+    def set_ink(self, inked: InkedCode) -> None:
+        """Use these colours, which may have grown since."""
+        if inked is not self._inked:
+            self._inked, self._inked_lines = inked, 0
+        known = self._inked_lines
+        stale = [r for r in self._layouts if self._lines.line_of(self._lines.start(r)) >= known]
+        for row in stale:
+            del self._layouts[row]
+        self._inked_lines = len(inked.lines)
+        self.update()
+
+    @property
+    def is_inked(self) -> bool:
+        return self._inked is not None
+
+    def fit_rows(self, width: int | None) -> tuple[int, int]:
+        """Wrap to a width, or not at all; width and height in pixels of all rows."""
+        columns = None if width is None else max(int(width / self._letter), 8)
+        before = self._lines.row_count
+        self._lines.wrap(columns)
+        if self._lines.row_count != before:
+            self._layouts.clear()
+        widest = QFontMetricsF(self.page.code_font).horizontalAdvance(
+            self._lines.longest.expandtabs(TAB)
+        )
+        return int(widest + 1), self._lines.row_count * self.page.code_line
+
+    @property
+    def code(self) -> str:
+        return self._lines.code
+
+    @property
+    def length(self) -> int:
+        return len(self._lines.code)
+
+    def position_at(self, point: QPoint) -> int:
+        if point.y() < 0:
+            return 0
+        row = point.y() // self.page.code_line
+        if row >= self._lines.row_count:
+            return self.length
+        unit = self._layout(row).lineAt(0).xToCursor(point.x())
+        return self._lines.start(row) + _characters(self._lines.row(row), int(unit))
+
+    def word_at(self, position: int) -> tuple[int, int]:
+        code = self._lines.code
+        start = end = position
+        while start > 0 and _is_word(code[start - 1]):
+            start -= 1
+        while end < len(code) and _is_word(code[end]):
+            end += 1
+        return (start, end) if end > start else (position, min(position + 1, len(code)))
+
+    def paragraph_at(self, position: int) -> tuple[int, int]:
+        return self._lines.line_bounds(position)
+
+    def excerpt(self, start: int, end: int) -> Excerpt:
+        code = self._lines.code[start:end]
+        return Excerpt(code, f"<pre>{html.escape(code)}</pre>")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(theme.color(Role.TEXT))
+        height = self.page.code_line
+        first = event.rect().top() // height
+        last = min(event.rect().bottom() // height, self._lines.row_count - 1)
+        for row in range(first, last + 1):
+            where = QPointF(0, row * height + self._above)
+            self._layout(row).draw(painter, where, self._selected_in(row))
+
+    def _layout(self, row: int) -> QTextLayout:
+        if row not in self._layouts:
+            if len(self._layouts) > _KEPT_LAYOUTS:
+                self._layouts.clear()
+            self._layouts[row] = self._laid_out(row)
+        return self._layouts[row]
+
+    def _laid_out(self, row: int) -> QTextLayout:
+        layout = QTextLayout(self._lines.row(row), self.page.code_font)
+        layout.setTextOption(self._option)
+        layout.setFormats(self._colours(row))
+        layout.beginLayout()
+        layout.createLine()
+        layout.endLayout()
+        return layout
+
+    def _colours(self, row: int) -> list[QTextLayout.FormatRange]:
+        start = self._lines.start(row)
+        line = self._lines.line_of(start)
+        if self._inked is None or line >= len(self._inked.lines):
+            return []
+        before = _units(self._lines.code[self._lines.line_start(line) : start])
+        length = _units(self._lines.row(row))
+        ranges = []
+        for at, width, ink in self._inked.lines[line]:
+            if before - width < at < before + length:
+                form = QTextCharFormat()
+                form.setForeground(ink_color(Ink(ink)))
+                ranges.append(_range(max(at - before, 0), width - max(before - at, 0), form))
+        return ranges
+
+    def _selected_in(self, row: int) -> list[QTextLayout.FormatRange]:
+        first = self._lines.start(row)
+        text = self._lines.row(row)
+        start, end = (min(max(p - first, 0), len(text)) for p in self.selection)
+        if start >= end:
+            return []
+        group = self.selection_group()
+        form = QTextCharFormat()
+        form.setBackground(self.palette().brush(group, QPalette.ColorRole.Highlight))
+        form.setForeground(self.palette().brush(group, QPalette.ColorRole.HighlightedText))
+        begin = _units(text[:start])
+        return [_range(begin, _units(text[:end]) - begin, form)]
+
+
+def _range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
+    made = QTextLayout.FormatRange()
+    made.start, made.length, made.format = start, length, form
+    return made
+
+
+def _is_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
+
+
+def _units(text: str) -> int:
+    """How many UTF-16 code units a text takes."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def _characters(text: str, units: int) -> int:
+    """How many characters the first so many UTF-16 code units of a text are."""
+    if text.isascii():
+        return units
+    return len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))

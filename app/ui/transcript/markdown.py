@@ -1,0 +1,184 @@
+"""Markdown into a document, by Qt's own parser, in our typography.
+
+Always without HTML: with it, Qt drops everything after an unknown tag. Formulas are cut out before
+parsing and put back as objects, or as their source while they are not drawn. Images become links.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from PySide6.QtGui import (
+    QFont,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextFragment,
+)
+
+from app.blocks.math_span import MathSpan, cut_math
+from app.ui import theme
+from app.ui.theme import Role
+from app.ui.transcript.formula_object import OBJECT_CHARACTER, formula_format
+from app.ui.transcript.ornaments import silence_lists, take_over
+from app.ui.transcript.page import Page
+
+FEATURES = (
+    QTextDocument.MarkdownFeature.MarkdownNoHTML
+    | QTextDocument.MarkdownFeature.MarkdownDialectGitHub
+)
+HEADINGS = (1.45, 1.25, 1.1, 1.0, 1.0, 1.0)  # sizes, in that of running text
+
+_PROPORTIONAL = QTextBlockFormat.LineHeightTypes.ProportionalHeight.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Ink:
+    """The formats that a document's letters are given."""
+
+    code: QTextCharFormat
+    link: QTextCharFormat
+    headings: tuple[QTextCharFormat, ...]
+
+
+def write_markdown(document: QTextDocument, markdown: str, page: Page, role: Role) -> bool:
+    """Fill a document; whether it shows a formula's source until its drawing is made."""
+    cut = cut_math(markdown)
+    document.setIndentWidth(page.em * 1.6)
+    document.setMarkdown(cut.text, FEATURES)
+    ink = _ink(page)
+    cursor = QTextCursor(document)
+    cursor.beginEditBlock()
+    marks = list(_style(document, cursor, page, ink, set(cut.spans)))
+    waits = False
+    for position, letter in reversed(marks):
+        cursor.setPosition(position)
+        cursor.setPosition(position + 1, QTextCursor.MoveMode.KeepAnchor)
+        if letter == OBJECT_CHARACTER:
+            _image_to_link(cursor, ink)
+        else:
+            waits |= _put_formula(cursor, cut.spans[letter], page, role)
+    silence_lists(document)
+    cursor.endEditBlock()
+    return waits
+
+
+def _ink(page: Page) -> _Ink:
+    code = QTextCharFormat()
+    font = page.code_font
+    code.setFontFamilies(font.families())
+    code.setFontPointSize(font.pointSizeF())
+    code.setBackground(theme.color(Role.HOVER))
+    link = QTextCharFormat()
+    link.setForeground(theme.color(Role.LINK))
+    link.setFontUnderline(False)
+    return _Ink(code, link, tuple(_heading(page, size) for size in HEADINGS))
+
+
+def _heading(page: Page, size: float) -> QTextCharFormat:
+    heading = QTextCharFormat()
+    heading.setFontPointSize(page.reading_font.pointSizeF() * size)
+    heading.setFontWeight(QFont.Weight.DemiBold)
+    heading.clearProperty(QTextFormat.Property.FontSizeAdjustment)
+    return heading
+
+
+def _style(
+    document: QTextDocument, cursor: QTextCursor, page: Page, ink: _Ink, marks: set[str]
+) -> Iterator[tuple[int, str]]:
+    """Format all blocks; where characters stand that are to be replaced, in this order."""
+    wanted = marks | {OBJECT_CHARACTER}
+    block = document.begin()
+    while block.isValid():
+        _style_block(block, cursor, page, ink)
+        text = block.text()
+        yield from (
+            (block.position() + column, letter)
+            for column, letter in enumerate(text)
+            if letter in wanted
+        )
+        block = block.next()
+
+
+def _style_block(block: QTextBlock, cursor: QTextCursor, page: Page, ink: _Ink) -> None:
+    cursor.setPosition(block.position())
+    cursor.setBlockFormat(_block_format(block, page))
+    level = block.blockFormat().headingLevel()
+    if level:
+        _merge(cursor, block.position(), block.length() - 1, ink.headings[level - 1])
+    for fragment in _fragments(block):
+        chosen = fragment.charFormat()
+        if chosen.isAnchor():
+            _merge(cursor, fragment.position(), fragment.length(), ink.link)
+        if chosen.fontFixedPitch():
+            _merge(cursor, fragment.position(), fragment.length(), ink.code)
+
+
+def _fragments(block: QTextBlock) -> list[QTextFragment]:
+    found = []
+    at = block.begin()
+    while not at.atEnd():
+        found.append(at.fragment())
+        at += 1
+    return found
+
+
+def _merge(cursor: QTextCursor, start: int, length: int, chosen: QTextCharFormat) -> None:
+    cursor.setPosition(start)
+    cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+    cursor.mergeCharFormat(chosen)
+
+
+def _block_format(block: QTextBlock, page: Page) -> QTextBlockFormat:
+    chosen = block.blockFormat()
+    em = page.em
+    first, last = not block.previous().isValid(), not block.next().isValid()
+    level = chosen.headingLevel()
+    is_code = chosen.hasProperty(QTextFormat.Property.BlockCodeFence) or chosen.nonBreakableLines()
+    chosen.setLineHeight(130 if level or is_code else theme.LINE_HEIGHT * 100 - 6, _PROPORTIONAL)
+    chosen.setTopMargin(em * 0.7 if level and not first else 0)
+    chosen.setBottomMargin(0 if last or is_code else em * _space_below(block, level))
+    if quoted := chosen.intProperty(QTextFormat.Property.BlockQuoteLevel):
+        chosen.setLeftMargin(page.px(4) * quoted)
+        chosen.setRightMargin(0)
+    if is_code:
+        chosen.setBackground(theme.color(Role.CODE))
+    take_over(block, chosen)
+    return chosen
+
+
+def _space_below(block: QTextBlock, level: int) -> float:
+    """In sizes of the font: items of a list stand closer than paragraphs."""
+    if level:
+        return 0.35
+    following = block.next()
+    inside = block.textList() is not None and following.textList() is not None
+    return 0.25 if inside else 0.7
+
+
+def _put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) -> bool:
+    """Put a formula in place of the selected mark; whether its drawing is still being made."""
+    base = cursor.charFormat()
+    base.clearProperty(QTextFormat.Property.BackgroundBrush)
+    formula = page.typesetter.formula(span.latex, display=span.display)
+    if formula is not None:
+        base.setForeground(theme.color(role))
+        font = base.font().resolve(page.reading_font)
+        cursor.insertText(OBJECT_CHARACTER, formula_format(span, formula, base, font))
+        return False
+    base.setFontFamilies(page.code_font.families())
+    cursor.insertText(span.source, base)
+    return page.typesetter.waits_for(span.latex, display=span.display)
+
+
+def _image_to_link(cursor: QTextCursor, ink: _Ink) -> None:
+    image = cursor.charFormat().toImageFormat()
+    if not image.isValid():
+        return
+    words = str(image.property(QTextFormat.Property.ImageAltText) or "") or image.name()
+    link = QTextCharFormat(ink.link)
+    link.setAnchor(True)
+    link.setAnchorHref(image.name())
+    cursor.insertText(words, link)

@@ -1,0 +1,49 @@
+"""PieceView: the widget of a piece, as wide as the column; it says how high it needs to be."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from app.ui.transcript.page import Page
+from app.ui.transcript.piece import Piece
+from app.ui.transcript.text import Text
+
+
+class PieceView(QWidget):
+    """Base of all pieces' widgets.
+
+    Signals:
+        resized: it needs another height than `fit` said last.
+        acted (TurnAction): the person wants this done with the turn.
+        edited (str): the person changed the words of the turn to these.
+    """
+
+    resized = Signal()
+    acted = Signal(object)
+    edited = Signal(str)
+
+    def __init__(self, page: Page, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.page = page
+        self.piece: Piece | None = None
+
+    @property
+    def text(self) -> Text | None:
+        """What can be selected in it."""
+        return None
+
+    def show_piece(self, piece: Piece) -> None:
+        """Show another piece of the same kind; nothing happens if it is equal."""
+        if piece != self.piece:
+            self.piece = piece
+            self.fill(piece)
+
+    def fill(self, piece: Piece) -> None:
+        """Show a piece. For subclasses; `fit` follows."""
+        raise NotImplementedError
+
+    def fit(self, width: int) -> int:
+        """Lay out to a width; the height in pixels that this takes."""
+        raise NotImplementedError
+
+    def set_active(self, active: bool) -> None:
+        """The pointer or the keyboard is at this turn, or it left."""

@@ -1,0 +1,92 @@
+"""ProseView and MathView: running text of an answer, and formulas that are set apart."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QWidget
+
+from app.blocks.math_span import MathSpan
+from app.ui import theme
+from app.ui.theme import Role
+from app.ui.transcript.document_text import DocumentText
+from app.ui.transcript.formula_object import OBJECT_CHARACTER, formula_format
+from app.ui.transcript.markdown import write_markdown
+from app.ui.transcript.page import Page
+from app.ui.transcript.piece import Piece
+from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.side_scroll import SideScroll
+
+
+class ProseView(PieceView):
+    """A stretch of Markdown without code, tables and formulas set apart."""
+
+    def __init__(self, page: Page, parent: QWidget) -> None:
+        super().__init__(page, parent)
+        self._text = DocumentText(page, self)
+        self._waits = False
+        page.formulas.attach(self._text.document)
+        page.typesetter.formulas_changed.connect(self._formulas_changed)
+
+    @property
+    def text(self) -> DocumentText:
+        return self._text
+
+    def fill(self, piece: Piece) -> None:
+        self._text.role = Role.SECONDARY if piece.is_quiet else Role.TEXT
+        self._text.caret = piece.is_open
+        self._waits = self._write(piece)
+        self._text.setAccessibleName(self._text.document.toPlainText())
+        self._text.update()
+
+    def fit(self, width: int) -> int:
+        height = self._text.fit(width)
+        self._text.resize(width, height)
+        return height
+
+    def _write(self, piece: Piece) -> bool:
+        """Fill the document; whether it waits for drawings of formulas."""
+        assert piece.block is not None
+        return write_markdown(self._text.document, piece.block.text, self.page, self._text.role)
+
+    def _formulas_changed(self) -> None:
+        if self._waits and self.piece is not None:
+            self.fill(self.piece)
+            self.resized.emit()
+
+
+class MathView(ProseView):
+    """A formula in the middle of the column; its source while, or because, it is not drawn."""
+
+    def __init__(self, page: Page, parent: QWidget) -> None:
+        super().__init__(page, parent)
+        self._scroll = SideScroll(self._text, self)
+
+    def fit(self, width: int) -> int:
+        height = self._text.fit(width)
+        natural = int(self._text.document.idealWidth() + 0.999)
+        self._text.resize(max(width, natural), height)
+        whole = self._scroll.height_for(natural, height, width)
+        self._scroll.setGeometry(0, 0, width, whole)
+        return whole
+
+    def _write(self, piece: Piece) -> bool:
+        assert piece.block is not None
+        latex = piece.block.text.strip()
+        typesetter = self.page.typesetter
+        self._text.document.clear()
+        cursor = QTextCursor(self._text.document)
+        middle = QTextBlockFormat()
+        middle.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        cursor.setBlockFormat(middle)
+        form = QTextCharFormat()
+        formula = None if piece.is_open else typesetter.formula(latex, display=True)
+        if formula is not None:
+            form.setForeground(theme.color(self._text.role))
+            span = MathSpan(latex, f"$$\n{latex}\n$$", display=True)
+            cursor.insertText(
+                OBJECT_CHARACTER, formula_format(span, formula, form, self.page.reading_font)
+            )
+            return False
+        form.setFontFamilies(self.page.code_font.families())
+        form.setForeground(theme.color(Role.SECONDARY))
+        cursor.insertText(piece.block.text.strip(), form)
+        return not piece.is_open and typesetter.waits_for(latex, display=True)
