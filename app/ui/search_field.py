@@ -1,7 +1,7 @@
 """SearchField: a rounded line edit with a magnifying glass, quiet until it has the keyboard."""
 
 from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtGui import QAction, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.ui import theme
@@ -18,10 +18,11 @@ class SearchField(QLineEdit):
         self.setFrame(False)
         self._clear_ground()
         self.setClearButtonEnabled(True)
+        self.findChildren(QAction)[0].setText(self.tr("Clear"))  # for assistive tools
         self.setTextMargins(SPACE, SPACE, SPACE, SPACE)
-        self.addAction(
-            theme.icon("search", Role.TERTIARY), QLineEdit.ActionPosition.LeadingPosition
-        )
+        glass = QAction(theme.icon("search", Role.TERTIARY), self.tr("Search"), self)
+        glass.triggered.connect(self.selectAll)
+        self.addAction(glass, QLineEdit.ActionPosition.LeadingPosition)
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() == QEvent.Type.ApplicationPaletteChange:
