@@ -9,14 +9,15 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from engine.container.container import Container, open_container
+from engine.container.container import open_container
 from engine.container.dense import load_dense
 from engine.experts.cache import ExpertCache
 from engine.experts.policy import PolicyFactory, policy_for
-from engine.experts.reader import ExpertReader, ThreadedReader
-from engine.memory.plan import MemoryPlan, plan_memory
+from engine.experts.reader import ThreadedReader
+from engine.memory.plan import plan_memory
 from engine.model.hybrid import CHUNK_TOKENS, Model
 from engine.model.kernels import Kernels
+from engine.model.moe import OnRoute, unheard
 from engine.model.plain import PlainKernels
 
 log = logging.getLogger(__name__)
@@ -33,11 +34,13 @@ def load_model(
     reader_threads: int = READER_THREADS,
     policy: PolicyFactory = policy_for,
     kernels: Kernels | None = None,
+    on_route: OnRoute = unheard,
     progress: Callable[[str, float], None] = lambda phase, share: None,
 ) -> Model:
     """Open, check and load the container at `path`, within `memory_bytes` or with `slots` a layer.
 
-    `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1.
+    `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1;
+    `on_route` hears each layer's choice of experts (`TraceRecorder.add`).
     Raises the errors of `engine.errors` that name what to cure.
     """
     progress("checking", 0.0)
@@ -52,7 +55,15 @@ def load_model(
         itemsize=kernels.dtype.size,
         chunk_tokens=CHUNK_TOKENS,
     )
-    return _load(container, plan, kernels, ThreadedReader(reader_threads), policy, progress)
+    mx.set_cache_limit(ALLOCATOR_CACHE_BYTES)
+    progress("dense", 0.0)
+    tensors = load_dense(container)
+    progress("slots", 0.0)
+    reader = ThreadedReader(reader_threads)
+    cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
+    model = Model(container, tensors, cache, kernels, plan, reader, on_route)
+    progress("slots", 1.0)
+    return model
 
 
 def activation_dtype() -> mx.Dtype:
@@ -64,21 +75,3 @@ def activation_dtype() -> mx.Dtype:
 def default_kernels() -> Kernels:
     """The fastest kernels that this machine can run."""
     return PlainKernels(activation_dtype())
-
-
-def _load(
-    container: Container,
-    plan: MemoryPlan,
-    kernels: Kernels,
-    reader: ExpertReader,
-    policy: PolicyFactory,
-    progress: Callable[[str, float], None],
-) -> Model:
-    mx.set_cache_limit(ALLOCATOR_CACHE_BYTES)
-    progress("dense", 0.0)
-    tensors = load_dense(container)
-    progress("slots", 0.0)
-    cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
-    model = Model(container, tensors, cache, kernels, plan, reader)
-    progress("slots", 1.0)
-    return model

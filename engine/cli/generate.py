@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from engine.cli.options import (
     loading_options,
 )
 from engine.cli.streaming import answer_record, open_session, show_answer
-from engine.cli.terminal import say
+from engine.cli.terminal import say, warn
+from engine.container.container import open_container
+from engine.container.library import find_model
 from engine.errors import BadOption
 from engine.events import Event
+from engine.experts.trace import TraceRecorder
 from engine.options import GenerationOptions
 from engine.session import ChatSession
 
@@ -30,6 +34,7 @@ def add_commands(commands: Any) -> None:
     prompt.add_argument("--prompt-file", metavar="FILE", type=Path)
     prompt.add_argument("--ids", metavar="1,2,3", help="token ids; needs no tokenizer")
     parser.add_argument("--chat", action="store_true", help="the text is a user's message")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="record the routing here")
     parser.add_argument("--json", action="store_true", help="print one object instead of text")
     add_thinking(parser)
     add_sampling(parser)
@@ -41,7 +46,7 @@ def run(parsed: argparse.Namespace) -> int:
     options, loading = generation_options(parsed), loading_options(parsed)
     ids = parse_ids(parsed.ids) if parsed.ids is not None else None
     text = None if ids is not None else _text(parsed)
-    with open_session(parsed.model, loading) as session:
+    with _recording(parsed, loading), open_session(parsed.model, loading) as session:
         events = _events(session, ids, text, options, chat=parsed.chat)
         finished = show_answer(events, quiet=parsed.json or ids is not None)
     if parsed.json:
@@ -49,6 +54,25 @@ def run(parsed: argparse.Namespace) -> int:
     elif ids is not None:
         say(",".join(map(str, finished.tokens)))
     return 0
+
+
+@contextmanager
+def _recording(parsed: argparse.Namespace, loading: dict[str, Any]) -> Iterator[None]:
+    """Have the routing recorded, where `--trace` asks for it."""
+    if parsed.trace is None:
+        yield
+        return
+    config = open_container(find_model(parsed.model)).config
+    sizes = config.layer_count, config.expert_count, config.experts_per_token
+    try:
+        recorder = TraceRecorder(parsed.trace, *sizes)
+    except OSError as error:
+        raise BadOption(f"--trace: {error}.", "Name a file that can be written.") from error
+    with recorder:
+        loading["on_route"] = recorder.add
+        yield
+    if recorder.fault:
+        warn(f"martlet: {parsed.trace} is not complete: {recorder.fault}")
 
 
 def parse_ids(text: str) -> list[int]:

@@ -22,7 +22,7 @@ from engine.memory.plan import MemoryPlan
 from engine.model import mixers
 from engine.model.kernels import Kernels
 from engine.model.mixers import Attention, DeltaNet
-from engine.model.moe import ExpertMemory, SparseExperts, sparse_experts
+from engine.model.moe import ExpertMemory, OnRoute, SparseExperts, sparse_experts, unheard
 from engine.model.state import DeltaState, State
 from engine.model.weights import Linear, linear, vector
 
@@ -52,12 +52,13 @@ class Model:
         kernels: Kernels,
         plan: MemoryPlan,
         reader: ExpertReader,
+        on_route: OnRoute = unheard,
     ) -> None:
         config = container.config
         self.container = container
         self.config = config
         self.cache = cache
-        self.memory = ExpertMemory(cache, _staging(cache, plan))
+        self.memory = ExpertMemory(cache, _staging(cache, plan), on_route)
         self.kernels = kernels
         self.plan = plan
         self._reader = reader

@@ -23,6 +23,7 @@ from engine.model.weights import Linear, linear
 
 Ids = NDArray[np.uint32]
 Positions = NDArray[np.intp]
+OnRoute = Callable[[int, Ids], None]  # hears a layer and its choice (T, k)
 
 SWEEP_TOKENS = 64  # from here on a chunk asks for most experts, and staging pays
 
@@ -33,6 +34,7 @@ class ExpertMemory:
 
     cache: ExpertCache
     staging: Staging | None  # None where every expert has a slot
+    on_route: OnRoute
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class SparseExperts:
         """
         routing = kernels.route(x, self.gate, self.top_k, self.renormalize)
         asked: Ids = np.array(routing.ids)  # the layer's one readback, (T, k)
+        memory.on_route(self.layer, asked)
         shared = kernels.shared_mlp(x, self.shared)
         pairs = PairProducts(kernels, x, asked, self.expert_count)
         if memory.staging is None or asked.shape[0] < SWEEP_TOKENS:
@@ -129,6 +132,10 @@ class SparseExperts:
             np.flatnonzero(needed & by_slots).astype(np.uint32),
             np.flatnonzero(needed & ~by_slots).astype(np.uint32),
         )
+
+
+def unheard(layer: int, asked: Ids) -> None:
+    """Nobody records the routing."""
 
 
 class PairProducts:

@@ -50,6 +50,8 @@ def main() -> None:
         if TARGET.exists():
             shutil.rmtree(TARGET)
         repack(converted, TARGET)
+        for name in ("CARD.md", "NOTICE"):
+            shutil.copy(Path(__file__).with_name(name), TARGET / name)
         if arguments.keep:
             shutil.copytree(converted, arguments.keep)
 

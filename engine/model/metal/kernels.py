@@ -1,7 +1,7 @@
 """MetalKernels: the decode step by our shaders, everything else by the plain formulas.
 
-A token's step (T = 1) goes through the shaders; a prefill's large products are MLX's, which does them
-better. A group of shaders that failed its proof (see `proof`) is off, and its plain twin computes.
+A token's step (T = 1) goes through the shaders; a prefill is large products, which MLX does better.
+A group of shaders that failed its proof (see `proof`) is off: then the plain formulas compute.
 Letters as in `engine.model.kernels`.
 """
 
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from engine.experts.slots import ExpertMatrix, LayerSlots
+from engine.experts.slots import LayerSlots
 from engine.model.kernels import AttentionWeights, DeltaNetWeights, Routing, SharedExpert
 from engine.model.metal import attention, delta_net, moe, router, sampler
-from engine.model.metal.shader import Build, Shader
-from engine.model.plain import PlainKernels
+from engine.model.metal.shader import Build, Shader, metal_kernel
+from engine.model.plain import PlainKernels, silu
 from engine.model.weights import Linear
 from engine.sampling import ResolvedOptions, Sampler
 
@@ -27,12 +27,12 @@ GROUPS: dict[str, tuple[Shader, ...]] = {
 
 
 class MetalKernels(PlainKernels):
-    """See `engine.model.kernels.Kernels` and `TokenExperts`. Builds every shader once.
+    """Kernels, and TokenExperts of `engine.model.token_experts`. Builds every shader once.
 
-    `build` is `mx.fast.metal_kernel`, or what stands for it. `off` names the groups not to use.
+    `build` is `mx.fast.metal_kernel`, or what stands for it; `off` names the groups not to use.
     """
 
-    def __init__(self, dtype: mx.Dtype, build: Build = mx.fast.metal_kernel) -> None:
+    def __init__(self, dtype: mx.Dtype, build: Build = metal_kernel) -> None:
         super().__init__(dtype)
         self.off: set[str] = set()
         self._kernels = {s.name: s.build(build) for group in GROUPS.values() for s in group}
@@ -78,8 +78,12 @@ class MetalKernels(PlainKernels):
             return super().route(x, gate, k, renormalize)
         return router.choose(self._kernels["router"], self.linear(x, gate), k, renormalize)
 
+    def fuses_experts(self, slots: LayerSlots) -> bool:
+        known = moe.supports(slots.gate, slots.up) and moe.supports(slots.down)
+        return known and "moe" not in self.off
+
     def expert_hidden(self, x: mx.array, slots: LayerSlots, slot_ids: mx.array) -> mx.array:
-        return self._hidden(x, slots.gate, slots.up, slot_ids)
+        return moe.hidden(self._kernels["moe_hidden"], x, slots.gate, slots.up, slot_ids)
 
     def expert_output(
         self,
@@ -91,14 +95,15 @@ class MetalKernels(PlainKernels):
         shared: tuple[mx.array, mx.array],
         residual: mx.array,
     ) -> mx.array:
-        arguments = (hidden, places, slots.down, slot_ids, scores, *shared, residual)
-        if "moe" in self.off or not moe.supports(slots.down):
-            return moe.output_twin(*arguments)
-        return moe.output(self._kernels["moe_output"], *arguments)
+        kernel = self._kernels["moe_output"]
+        return moe.output(kernel, hidden, places, slots.down, slot_ids, scores, *shared, residual)
 
     def shared_parts(self, x: mx.array, w: SharedExpert) -> tuple[mx.array, mx.array]:
-        gate, up = as_slot(w.gate_proj), as_slot(w.up_proj)
-        hidden = self._hidden(x, gate, up, mx.array([0], mx.uint32))
+        if not moe.supports(w.gate_proj, w.up_proj):
+            hidden = silu(self.linear(x, w.gate_proj)) * self.linear(x, w.up_proj)
+        else:
+            kernel, first = self._kernels["moe_hidden"], mx.array([0], mx.uint32)
+            hidden = moe.hidden(kernel, x, w.gate_proj, w.up_proj, first)
         return self.linear(hidden, w.down_proj), self.linear(x, w.gate)
 
     def sampler(
@@ -109,21 +114,3 @@ class MetalKernels(PlainKernels):
             return Sampler(options, vocab_size, prompt_ids)
         kernels = (self._kernels["sampler_candidates"], self._kernels["sampler_draw"])
         return sampler.MetalSampler(options, vocab_size, prompt_ids, kernels)
-
-    def _hidden(
-        self, x: mx.array, gate: ExpertMatrix, up: ExpertMatrix, slot_ids: mx.array
-    ) -> mx.array:
-        if "moe" in self.off or not moe.supports(gate, up):
-            return moe.hidden_twin(x, gate, up, slot_ids)
-        return moe.hidden(self._kernels["moe_hidden"], x, gate, up, slot_ids)
-
-
-def as_slot(w: Linear) -> ExpertMatrix:
-    """A dense matrix as the only slot of an expert's; the bytes are the same."""
-    return ExpertMatrix(
-        w.weight[None],
-        None if w.scales is None else w.scales[None],
-        None if w.biases is None else w.biases[None],
-        w.bits,
-        w.group_size,
-    )

@@ -1,17 +1,19 @@
 """The routed experts of a token in two launches: see `moe_hidden.metal`, `moe_output.metal`.
 
-Letters as in `engine.model.kernels`; S slots, I the experts' inner dimension.
+D hidden, k experts of a token, N of them computed together, S slots, I the inner dimension.
 """
 
 import mlx.core as mx
 
 from engine.experts.slots import ExpertMatrix
 from engine.model.metal.shader import Kernel, Shader, grid
+from engine.model.plain import gathered_product, silu
+from engine.model.weights import Linear
 
 HIDDEN = Shader(
     "moe_hidden",
     inputs=(
-        *("x", "rows", "slot_ids"),
+        *("x", "slot_ids"),
         *("gate_w", "gate_scales", "gate_biases"),
         *("up_w", "up_scales", "up_biases"),
     ),
@@ -28,72 +30,96 @@ OUTPUT = Shader(
     headers=("affine",),
 )
 
+Matrix = ExpertMatrix | Linear  # a dense matrix lies in memory as an expert's in slot 0
+
 SIMDGROUPS = 2  # of a threadgroup
 HIDDEN_ROWS = 2  # of gate and of up a simdgroup; the activations are loaded once for them
 OUTPUT_ROWS = 4
 
 
-def supports(gate: ExpertMatrix, up: ExpertMatrix, down: ExpertMatrix) -> bool:
-    """Whether the kernels know this quantization."""
-    alike = (gate.bits, gate.group_size) == (up.bits, up.group_size)
-    return alike and all(
-        m.scales is not None and m.bits in (4, 8) and m.group_size in (32, 64, 128)
-        for m in (gate, up, down)
+def supports(*matrices: Matrix) -> bool:
+    """Whether the kernels know these matrices' quantization, one for all."""
+    first = matrices[0]
+    return (
+        first.bits in (4, 8)
+        and first.group_size in (32, 64, 128)
+        and all((m.bits, m.group_size) == (first.bits, first.group_size) for m in matrices)
     )
 
 
 def hidden(
     kernel: Kernel,
-    x: mx.array,  # (T, D)
-    gate: ExpertMatrix,
-    up: ExpertMatrix,
+    x: mx.array,  # (1, D)
+    gate: Matrix,
+    up: Matrix,
     slot_ids: mx.array,  # (N,) uint32
-    rows: mx.array,  # (N,) uint32: which row of x
 ) -> mx.array:
-    """silu(gate x) * up x of each pair: (N, I)."""
-    pairs, inner = slot_ids.shape[0], gate.weight.shape[-2]
+    """silu(gate x) * up x of each expert: (N, I)."""
+    experts, inner = slot_ids.shape[0], gate.weight.shape[-2]
     (result,) = kernel(
-        inputs=[x, rows, slot_ids, *_tensors(gate), *_tensors(up)],
-        output_shapes=[(pairs, inner)],
+        inputs=[x, slot_ids, *_tensors(gate), *_tensors(up)],
+        output_shapes=[(experts, inner)],
         output_dtypes=[x.dtype],
         template=[("T", x.dtype), ("D", x.shape[-1]), ("I", inner), *_widths(gate, HIDDEN_ROWS)],
-        **grid(_columns(inner, HIDDEN_ROWS), pairs, SIMDGROUPS),
+        **grid(_columns(inner, HIDDEN_ROWS), experts, SIMDGROUPS),
     )
     return result
 
 
+def hidden_twin(x: mx.array, gate: ExpertMatrix, up: ExpertMatrix, slot_ids: mx.array) -> mx.array:
+    """The same in MLX."""
+    rows = mx.broadcast_to(x, (slot_ids.shape[0], 1, x.shape[-1]))
+    h = silu(gathered_product(rows, gate, slot_ids, False))
+    return (h * gathered_product(rows, up, slot_ids, False)).squeeze(1)
+
+
 def output(
     kernel: Kernel,
-    hidden: mx.array,  # (N, I)
-    places: mx.array,  # (T·k,) uint32: rows of hidden in the router's order
+    hidden: mx.array,  # (k, I)
+    places: mx.array,  # (k,) uint32: rows of hidden in the router's order
     down: ExpertMatrix,
-    slot_ids: mx.array,  # (T·k,) uint32
-    scores: mx.array,  # (T, k) float32
-    shared: mx.array,  # (T, D), before its gate
-    shared_gate: mx.array,  # (T, 1), before the sigmoid
-    residual: mx.array,  # (T, D)
+    slot_ids: mx.array,  # (k,) uint32
+    scores: mx.array,  # (1, k) float32
+    shared: mx.array,  # (1, D), before its gate
+    shared_gate: mx.array,  # (1, 1), before the sigmoid
+    residual: mx.array,  # (1, D)
 ) -> mx.array:
-    """residual + sum of scores · down hidden + sigmoid(shared_gate) · shared: (T, D)."""
-    tokens, outputs = residual.shape
-    inner, k = hidden.shape[-1], scores.shape[-1]
+    """residual + the sum of scores · down hidden + sigmoid(shared_gate) · shared: (1, D)."""
+    inner, outputs, k = hidden.shape[-1], residual.shape[-1], scores.shape[-1]
     (result,) = kernel(
         inputs=[hidden, places, slot_ids, *_tensors(down), scores, shared, shared_gate, residual],
-        output_shapes=[(tokens, outputs)],
+        output_shapes=[residual.shape],
         output_dtypes=[residual.dtype],
         template=[
             *(("T", residual.dtype), ("I", inner), ("D", outputs), ("K", k)),
             *_widths(down, OUTPUT_ROWS),
         ],
-        **grid(_columns(outputs, OUTPUT_ROWS), tokens, SIMDGROUPS),
+        **grid(_columns(outputs, OUTPUT_ROWS), 1, SIMDGROUPS),
     )
     return result
 
 
-def _tensors(matrix: ExpertMatrix) -> list[mx.array | None]:
+def output_twin(
+    hidden: mx.array,
+    places: mx.array,
+    down: ExpertMatrix,
+    slot_ids: mx.array,
+    scores: mx.array,
+    shared: mx.array,
+    shared_gate: mx.array,
+    residual: mx.array,
+) -> mx.array:
+    """The same in MLX."""
+    products = gathered_product(hidden[places][:, None], down, slot_ids, False).squeeze(1)
+    routed = (products * scores.reshape(-1, 1)).sum(axis=0, keepdims=True)
+    return residual + (routed.astype(residual.dtype) + mx.sigmoid(shared_gate) * shared)
+
+
+def _tensors(matrix: Matrix) -> list[mx.array | None]:
     return [matrix.weight, matrix.scales, matrix.biases]
 
 
-def _widths(matrix: ExpertMatrix, rows: int) -> list[tuple[str, int]]:
+def _widths(matrix: Matrix, rows: int) -> list[tuple[str, int]]:
     return [("BITS", matrix.bits), ("GROUP", matrix.group_size), ("ROWS", rows)]
 
 

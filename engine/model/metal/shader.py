@@ -9,14 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
 
 SIMD_WIDTH = 32
 
 Kernel = Callable[..., list[mx.array]]  # what mx.fast.metal_kernel returns
-Build = Callable[..., Kernel]  # mx.fast.metal_kernel, or what stands for it
+Build = Callable[..., Kernel]
+metal_kernel = cast("Build", mx.fast.metal_kernel)
 
 
 @dataclass(frozen=True, slots=True)
