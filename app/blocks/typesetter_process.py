@@ -11,6 +11,7 @@ no Qt, and ends when its input closes.
 """
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -91,9 +92,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the window decides
     requests: SimpleQueue[str | None] = SimpleQueue()
     threading.Thread(target=_read_into, args=(requests,), daemon=True).start()
-    for reply in serve(requests):
-        sys.stdout.write(json.dumps(reply) + "\n")
-        sys.stdout.flush()
+    try:
+        for reply in serve(requests):
+            sys.stdout.write(json.dumps(reply) + "\n")
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(0)  # nobody reads any more; an ordinary exit would try to write the rest
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.conversation import Activity, Attachment, Failure
+from app.ui.composer import Composer
 from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import FakeChat, answer, user
 
@@ -17,8 +19,8 @@ CODE = """def primes(n):
             alive[p*p::p] = bytes(len(alive[p*p::p]))  # one slice, no loop
     return [i for i, a in enumerate(alive) if a]
 """
-SIEVE = f"""The sieve crosses out the multiples of each prime, starting at its square, because every \
-smaller multiple has been crossed out already.
+SIEVE = f"""The sieve crosses out the multiples of each prime, starting at its square, because \
+every smaller multiple has been crossed out already.
 
 ```python
 {CODE}```
@@ -180,6 +182,38 @@ def selected() -> TranscriptView:
     return view
 
 
+def composing() -> QWidget:
+    """A conversation with the composer below: files attached, an answer running."""
+    pane = QWidget()
+    view = conversation()
+    chat = view.chat_kept  # type: ignore[attr-defined]
+    composer = Composer(chat)
+    column = QVBoxLayout(pane)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    column.addWidget(view, 1)
+    column.addWidget(composer)
+    pane.setAutoFillBackground(True)
+    pane.setBackgroundRole(QPalette.ColorRole.Base)
+    chat.do(Activity("answering", "a2"))
+    composer.files.add([Attachment("measurements-of-the-summer.csv", "1,2\n" * 3100)])
+    composer.text.setPlainText("Here are my figures.\nWhat would you do next?")
+    chat.count(1204)
+    composer.take_focus()
+    return pane
+
+
+def empty_composer() -> QWidget:
+    """Nothing written, nothing running."""
+    chat = FakeChat()
+    composer = Composer(chat)
+    composer.chat_kept = chat  # type: ignore[attr-defined]
+    chat.count(0)
+    composer.setAutoFillBackground(True)
+    composer.setBackgroundRole(QPalette.ColorRole.Base)
+    return composer
+
+
 SCENES: dict[str, Callable[[], QWidget]] = {
     "transcript": conversation,
     "rich": rich,
@@ -187,4 +221,6 @@ SCENES: dict[str, Callable[[], QWidget]] = {
     "waiting": waiting,
     "trouble": trouble,
     "selected": selected,
+    "composing": composing,
+    "empty-composer": empty_composer,
 }
