@@ -12,6 +12,7 @@ from app.installed_models import DEMO, is_model
 from app.single_instance import InstanceLock
 from app.ui.application import Application
 from app.ui.translation import install_translations
+from app.ui.unix_signals import QuitOnSignal
 from app.workspace import Workspace
 
 translate = QCoreApplication.translate
@@ -22,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run until the person quits; the process's exit status. Arguments are files to attach."""
     qt = QApplication(list(sys.argv if argv is None else argv))
     qt.setApplicationName("Martlet")
+    QuitOnSignal(qt)
     install_translations(qt, QLocale.system())
     qt.setQuitOnLastWindowClosed(sys.platform != "darwin")
     files = qt.arguments()[1:]
