@@ -154,6 +154,15 @@ class Sampler:
         return drawn if ids is None else ids[drawn]
 
 
+def check_bias(bias: Mapping[int, float], vocab_size: int) -> None:
+    """Raise BadOption for a biased id outside the vocabulary."""
+    for token in bias:
+        if token >= vocab_size:
+            raise BadOption(
+                f"logit_bias names the id {token}.", f"The model's ids end at {vocab_size - 1}."
+            )
+
+
 def filtered(scores: mx.array, options: ResolvedOptions) -> tuple[mx.array | None, mx.array]:
     """The candidates' ids (K,), likeliest first, and scores (K,), -inf for those ruled out.
 
@@ -210,11 +219,8 @@ def _mask(ids: Sequence[int], vocab_size: int) -> mx.array:
 
 
 def _dense_bias(bias: Mapping[int, float], vocab_size: int) -> mx.array | None:
+    check_bias(bias, vocab_size)
     dense = np.zeros(vocab_size, dtype=np.float32)
     for token, value in bias.items():
-        if token >= vocab_size:
-            raise BadOption(
-                f"logit_bias names the id {token}.", f"The model's ids end at {vocab_size - 1}."
-            )
         dense[token] = value
     return mx.array(dense) if bias else None

@@ -23,7 +23,7 @@ from engine.memory import machine
 from engine.model.hybrid import Model
 from engine.model_text import ModelText, Prompt
 from engine.options import GenerationOptions
-from engine.sampling import Sampler, resolve
+from engine.sampling import Sampler, check_bias, resolve
 from engine.text.messages import Message
 
 Cancel = Callable[[], bool]
@@ -50,7 +50,8 @@ class ChatSession:
     ) -> Iterator[Event]:
         """Answer a conversation (OpenAI's messages). A last message of the assistant is continued.
 
-        Raises TemplateFailed, BadOption, ContextFull, ReadFailed, SessionBusy.
+        Raises TemplateFailed, BadOption, ContextFull at once, on any thread; ReadFailed and
+        SessionBusy with the events, which the thread that owns the model asks for.
         """
         prompt = self.text.prompt(messages, tools=tools, thinking=options.thinking)
         text = AnswerText(self.text.tokenizer, options.stop, prompt.opens_thinking)
@@ -64,7 +65,10 @@ class ChatSession:
         text: bool = True,
         cancelled: Cancel = lambda: False,
     ) -> Iterator[Event]:
-        """Go on after raw token ids. Without `text`, no tokenizer is needed and none is told."""
+        """Go on after raw token ids. Without `text`, no tokenizer is needed and none is told.
+
+        Raises as `stream` does.
+        """
         answer = (
             AnswerText(self.text.tokenizer, options.stop, opens_thinking=False) if text else None
         )
@@ -78,6 +82,12 @@ class ChatSession:
         self, prompt: Prompt, options: GenerationOptions, text: AnswerText | None, cancelled: Cancel
     ) -> Iterator[Event]:
         self._check(prompt)
+        check_bias(options.logit_bias, self.model.config.vocab_size)
+        return self._events(prompt, options, text, cancelled)
+
+    def _events(
+        self, prompt: Prompt, options: GenerationOptions, text: AnswerText | None, cancelled: Cancel
+    ) -> Iterator[Event]:
         with self._claim():
             yield from _Answer(self, prompt, options, text, cancelled).events()
 
