@@ -1,13 +1,14 @@
 """ConversationPane: the transcript or, while there is none, the start page; the composer below."""
 
 from PySide6.QtCore import QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.blocks.typesetter import Typesetter
 from app.chat_controller import ChatController
 from app.settings import Settings
 from app.settings_store import SettingsStore
+from app.ui.composer import Composer
 from app.ui.find_bar import FindBar
 from app.ui.start_page import StartPage
 from app.ui.transcript import TranscriptView
@@ -34,6 +35,7 @@ class ConversationPane(QWidget):
         self._chat = chat
         self.start = StartPage()
         self.transcript = TranscriptView(chat, typesetter=typesetter)
+        self.composer = Composer(chat)
         self.find_bar = FindBar(chat)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.start)
@@ -43,6 +45,7 @@ class ConversationPane(QWidget):
         column.setSpacing(0)
         column.addWidget(self.find_bar)
         column.addWidget(self._stack, 1)
+        column.addWidget(self.composer)
         self._connect(settings)
 
     @property
@@ -52,6 +55,11 @@ class ConversationPane(QWidget):
 
     def focus_composer(self) -> None:
         """Put the keyboard where one writes."""
+        self.composer.take_focus()
+
+    def choose_files(self) -> None:
+        """Ask for files to attach."""
+        self.composer.choose_files()
 
     # What the Edit menu does, on the transcript
 
@@ -80,9 +88,7 @@ class ConversationPane(QWidget):
 
     def find_selection(self) -> None:
         """Look for the words that are selected."""
-        self.transcript.copy_plain()
-        words = QGuiApplication.clipboard().text()
-        self.find_bar.open_bar(words)
+        self.find_bar.open_bar(self.transcript.selected_text)
 
     def copy_message(self, message_id: str) -> None:
         """Copy a whole message."""
@@ -94,6 +100,7 @@ class ConversationPane(QWidget):
         self._chat.branch_changed.connect(self._show_side)
         self.find_bar.found.connect(self._show_found)
         self.find_bar.closed.connect(self.transcript.setFocus)
+        self.composer.message_sent.connect(self.transcript.scroll_to_end)
         self.transcript.link_activated.connect(self._open_link)
         self.transcript.link_hovered.connect(self.link_hovered)
         settings.changed.connect(self._on_settings)
@@ -103,6 +110,8 @@ class ConversationPane(QWidget):
     def _on_settings(self, settings: Settings) -> None:
         self.transcript.set_text_size(settings.text_size)
         self.transcript.set_reasoning_open(settings.reasoning_open)
+        self.composer.set_text_size(settings.text_size)
+        self.composer.set_return_sends(settings.return_sends)
 
     def _show_side(self) -> None:
         shown = self.transcript if self.has_transcript else self.start

@@ -258,6 +258,14 @@ class MainWindow(QMainWindow):
             name = state.facts.name
         self.toolbar.model.show_model(name, engine_words.condition_of(path, state))
         self.pane.start.show_model(name, is_demo=path == str(DEMO))
+        self._show_thinking(state, path)
+
+    def _show_thinking(self, state: EngineState, path: str) -> None:
+        """Whether a model can think is known once it is loaded; until then all but the demo may."""
+        is_known = state.facts is not None and state.model_path == path
+        can = state.facts.can_think if is_known and state.facts else path != str(DEMO)
+        by_default = self._workspace.settings.settings.thinking is not False
+        self.pane.composer.set_thinking(available=can, by_default=by_default)
 
     # Building
 

@@ -35,6 +35,7 @@ class ChatCommands:
     def available(self) -> Iterator[str]:
         """Names of the commands that make sense now."""
         yield from ("new_folder", "import_chats", "show_deleted", "export_all", "focus_composer")
+        yield "attach_files"
         if self._window.sidebar.has_conversations:
             yield from ("previous_chat", "next_chat")
         if self._window.is_answering:
@@ -57,6 +58,10 @@ class ChatCommands:
     def focus_composer(self) -> None:
         """Put the keyboard where one writes."""
         self._window.pane.focus_composer()
+
+    def attach_files(self) -> None:
+        """Ask for text or code files for the message."""
+        self._window.pane.choose_files()
 
     def stop(self) -> None:
         """End the running answer; what was written stays."""

@@ -142,6 +142,7 @@ def _view() -> MenuTable:
 def _chat() -> MenuTable:
     answer = (
         Command("focus_composer", translate("commands", "Write a Message"), ("Ctrl+L",)),
+        Command("attach_files", translate("commands", "Attach Files…"), ("Ctrl+Shift+A",)),
         Command("stop", translate("commands", "Stop Answering"), ("Ctrl+.", "Esc")),
         Command("regenerate", translate("commands", "Answer Again"), ("Ctrl+R",)),
         Command("continue_answer", translate("commands", "Continue Answer"), ("Ctrl+Shift+R",)),

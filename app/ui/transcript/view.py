@@ -69,8 +69,8 @@ class TranscriptView(QAbstractScrollArea):
     ) -> None:
         super().__init__(parent)
         self._chat = chat
-        self._typesetter = typesetter or Typesetter(self)
-        self._page = Page(self._typesetter)
+        self.typesetter = typesetter or Typesetter(self)
+        self._page = Page(self.typesetter)
         self._column = Column(self._page, self.viewport())
         use_thin_scroll_bar(self)
         bar = self.verticalScrollBar()
@@ -106,7 +106,7 @@ class TranscriptView(QAbstractScrollArea):
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)
-        application.aboutToQuit.connect(self._typesetter.close)
+        application.aboutToQuit.connect(self.typesetter.close)
 
     # The look
 
@@ -141,6 +141,11 @@ class TranscriptView(QAbstractScrollArea):
     def has_selection(self) -> bool:
         return not self._selector.is_empty
 
+    @property
+    def selected_text(self) -> str:
+        """The text that is selected within one turn, as it reads."""
+        return "\n\n".join(excerpt.plain for excerpt in self._selector.excerpts())
+
     def select_all(self) -> None:
         """Select all messages."""
         self._selector.select_all()
@@ -157,8 +162,7 @@ class TranscriptView(QAbstractScrollArea):
         """The same without marks and formats."""
         if messages := self._messages_to_copy():
             QGuiApplication.clipboard().setText(messages_plain(messages))
-        elif excerpts := self._selector.excerpts():
-            text = "\n\n".join(excerpt.plain for excerpt in excerpts)
+        elif text := self.selected_text:
             QGuiApplication.clipboard().setText(text)
 
     def _messages_to_copy(self) -> Sequence[Message]:
