@@ -1,9 +1,9 @@
-// The first half of the routed experts: hidden = silu(gate x) * (up x), one row a pair.
+// The first half of a token's routed experts: hidden = silu(gate x) * (up x), a row an expert.
 //
-// N (token, expert) pairs, T tokens, S slots, D inputs, I rows of gate and up. Every simdgroup owns
-// ROWS rows of one pair, and nothing else: the scheduler balances them.
-//   x [T, D] T          rows [N] uint32: which row of x      slot_ids [N] uint32
-//   gate_w, up_w [S, I, D * BITS / 32] uint32                 their scales, biases [S, I, D / GROUP]
+// N experts, S slots, D inputs, I rows of gate and of up. Every simdgroup owns ROWS rows of one
+// expert, and nothing else: the scheduler balances them.
+//   x [D] T                               slot_ids [N] uint32
+//   gate_w, up_w [S, I, D * BITS / 32] uint32, their scales and biases [S, I, D / GROUP]
 //   hidden [N, I] T
 // Template: T, D, I, BITS (4 or 8), GROUP, ROWS.
 // Grid: (ceil(I / (ROWS * simdgroups)) * 32 * simdgroups, N).
@@ -13,14 +13,13 @@ constexpr int GROUPS = D / GROUP;
 constexpr int CHUNK_WORDS = CHUNK * BITS / 32;
 typedef typename Chunk<BITS>::Words Words;
 
-uint pair = threadgroup_position_in_grid.y;
+uint expert = threadgroup_position_in_grid.y;
 uint lane = thread_index_in_simdgroup;
 uint first = (thread_position_in_grid.x / 32) * ROWS;
 if (first >= uint(I)) {
   return;
 }
-size_t slot_row = size_t(slot_ids[pair]) * I;
-size_t input = size_t(rows[pair]) * D;
+size_t slot_row = size_t(slot_ids[expert]) * I;
 
 // A row past the end is computed as the last one and thrown away.
 size_t row[ROWS];
@@ -36,7 +35,7 @@ for (int chunk = lane; chunk < D / CHUNK; chunk += 32) {
   float values[CHUNK];
   float sum = 0;
   for (int i = 0; i < CHUNK; i++) {
-    float value = float(x[input + chunk * CHUNK + i]);
+    float value = float(x[chunk * CHUNK + i]);
     sum += value;
     values[i] = value * chunk_scale<BITS>(i);
   }
@@ -55,6 +54,6 @@ for (int r = 0; r < ROWS; r++) {
   float g = simd_sum(gate[r]);
   float u = simd_sum(up[r]);
   if (lane == 0 && first + r < uint(I)) {
-    hidden[size_t(pair) * I + first + r] = T(g / (1 + metal::exp(-g)) * u);
+    hidden[size_t(expert) * I + first + r] = T(g / (1 + metal::exp(-g)) * u);
   }
 }

@@ -1,23 +1,21 @@
-// The second half of the routed experts, and all that a token adds up:
+// The second half of a token's routed experts, and all that the token adds up:
 //   out = residual + sum over j of scores[j] * down[slot_ids[j]] hidden[places[j]]
 //       + sigmoid(shared_gate) * shared
-// j counts the token's experts in the router's order, so the sum does not depend on the order in
-// which the rows of `hidden` were computed.
+// j counts the experts in the router's order, so the sum does not depend on the order in which the
+// rows of `hidden` were computed.
 //
-// T tokens, K experts a token, N rows of hidden, S slots, I inputs, D rows of down. Every simdgroup
-// owns ROWS outputs of one token.
-//   hidden [N, I] T     places [T * K] uint32: row of hidden     slot_ids [T * K] uint32
-//   down_w [S, D, I * BITS / 32] uint32                           down_scales, down_biases [S, D, I / GROUP]
-//   scores [T, K] float   shared [T, D] T   shared_gate [T, 1] T   residual [T, D] T   out [T, D] T
+// K experts, S slots, I inputs, D rows of down. Every simdgroup owns ROWS of the outputs.
+//   hidden [K, I] T     places [K] uint32: the row of hidden     slot_ids [K] uint32
+//   down_w [S, D, I * BITS / 32] uint32, down_scales, down_biases [S, D, I / GROUP]
+//   scores [K] float    shared [D] T    shared_gate [1] T    residual [D] T    out [D] T
 // Template: T, I, D, K, BITS (4 or 8), GROUP, ROWS.
-// Grid: (ceil(D / (ROWS * simdgroups)) * 32 * simdgroups, T).
+// Grid: ceil(D / (ROWS * simdgroups)) * 32 * simdgroups.
 
 constexpr int WORDS = I * BITS / 32;
 constexpr int GROUPS = I / GROUP;
 constexpr int CHUNK_WORDS = CHUNK * BITS / 32;
 typedef typename Chunk<BITS>::Words Words;
 
-uint token = threadgroup_position_in_grid.y;
 uint lane = thread_index_in_simdgroup;
 uint first = (thread_position_in_grid.x / 32) * ROWS;
 if (first >= uint(D)) {
@@ -30,10 +28,9 @@ for (int r = 0; r < ROWS; r++) {
 }
 
 for (int j = 0; j < K; j++) {
-  uint pair = token * K + j;
-  float score = scores[pair];
-  size_t input = size_t(places[pair]) * I;
-  size_t slot_row = size_t(slot_ids[pair]) * D;
+  float score = scores[j];
+  size_t input = size_t(places[j]) * I;
+  size_t slot_row = size_t(slot_ids[j]) * D;
   for (int chunk = lane; chunk < I / CHUNK; chunk += 32) {
     float values[CHUNK];
     float sum = 0;
@@ -55,12 +52,11 @@ for (int j = 0; j < K; j++) {
   }
 }
 
-float share = 1 / (1 + metal::exp(-float(shared_gate[token])));
+float share = 1 / (1 + metal::exp(-float(shared_gate[0])));
 for (int r = 0; r < ROWS; r++) {
   float routed = simd_sum(sums[r]);
   uint row = first + r;
   if (lane == 0 && row < uint(D)) {
-    size_t at = size_t(token) * D + row;
-    out[at] = T(float(residual[at]) + (routed + share * float(shared[at])));
+    out[row] = T(float(residual[row]) + (routed + share * float(shared[row])));
   }
 }

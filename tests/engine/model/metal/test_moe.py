@@ -15,7 +15,7 @@ TOLERANCE = 128
 
 WIDTHS = [(bits, group) for bits in (4, 8) for group in (32, 64, 128)]
 DTYPES = [
-    (4, mx.float32, mx.float32),
+    (4, mx.float32, mx.float32),  # and against the twin
     (4, mx.float32, mx.float16),
     (8, mx.float16, mx.float16),
     (4, mx.bfloat16, mx.bfloat16),
@@ -23,16 +23,16 @@ DTYPES = [
 ]
 
 Shape = tuple[int, int, int, int]
-# Pairs, slots, D, I. The ragged ones leave lanes, rows and simdgroups idle.
+# Experts, slots, D, I. The ragged ones leave lanes, rows and simdgroups idle.
 HIDDEN = [(*width, (8, 9, 1024, 32)) for width in WIDTHS] + [
     (4, 32, (1, 1, 128, 7)),
     (8, 128, (3, 2, 640, 33)),
     (4, 64, (10, 4, 2048, 5)),
 ]
-# Tokens, k, I, D.
-OUTPUT = [(*width, (1, 8, 512, 64)) for width in WIDTHS] + [
-    (8, 32, (2, 3, 160, 9)),
-    (4, 128, (1, 10, 640, 1)),
+# Experts, slots, I, D.
+OUTPUT = [(*width, (8, 9, 512, 64)) for width in WIDTHS] + [
+    (8, 32, (3, 2, 160, 9)),
+    (4, 128, (10, 1, 640, 1)),
 ]
 
 
@@ -46,12 +46,10 @@ def output_kernel(build: Build) -> Kernel:
     return moe.OUTPUT.build(build)
 
 
-def hidden_double(
-    x: mx.array, gate: ExpertMatrix, up: ExpertMatrix, slot_ids: mx.array, rows: mx.array
-) -> Floats:
-    inputs, slots = double(x)[np.array(rows)], np.array(slot_ids)
-    g = np.einsum("nod,nd->no", dense(gate)[slots], inputs)
-    return g * sigmoid(g) * np.einsum("nod,nd->no", dense(up)[slots], inputs)
+def hidden_double(x: mx.array, gate: ExpertMatrix, up: ExpertMatrix, slot_ids: mx.array) -> Floats:
+    slots = np.array(slot_ids)
+    g = dense(gate)[slots] @ double(x)[0]
+    return g * sigmoid(g) * (dense(up)[slots] @ double(x)[0])
 
 
 @pytest.mark.parametrize(("bits", "group", "shape"), HIDDEN)
@@ -76,15 +74,16 @@ def check_hidden(
     dtype: mx.Dtype,
     scales: mx.Dtype,
 ) -> None:
-    pairs, slots, inputs, inner = shape
+    experts, slots, inputs, inner = shape
     rng = np.random.default_rng(bits * group)
-    x = normal(rng, (2, inputs), dtype)
+    x = normal(rng, (1, inputs), dtype)
     gate, up = (matrix(rng, (slots, inner, inputs), bits, group, scales) for _ in range(2))
-    slot_ids = mx.array(rng.integers(0, slots, pairs).astype(np.uint32))
-    rows = mx.array(rng.integers(0, 2, pairs).astype(np.uint32))
-    got = moe.hidden(kernel, x, gate, up, slot_ids, rows)
+    slot_ids = mx.array(rng.integers(0, slots, experts).astype(np.uint32))
+    got = moe.hidden(kernel, x, gate, up, slot_ids)
     assert got.dtype == dtype
-    assert stray(got, hidden_double(x, gate, up, slot_ids, rows)) < TOLERANCE
+    assert stray(got, hidden_double(x, gate, up, slot_ids)) < TOLERANCE
+    if scales == mx.float32 == dtype:
+        assert stray(moe.hidden_twin(x, gate, up, slot_ids), double(got)) < TOLERANCE
 
 
 @pytest.mark.parametrize(("bits", "group", "shape"), OUTPUT)
@@ -98,7 +97,7 @@ def test_output_over_widths_and_shapes(
 def test_output_over_dtypes(
     output_kernel: Kernel, bits: int, dtype: mx.Dtype, scales: mx.Dtype
 ) -> None:
-    check_output(output_kernel, bits, 64, (1, 4, 256, 20), dtype, scales)
+    check_output(output_kernel, bits, 64, (4, 4, 256, 20), dtype, scales)
 
 
 def check_output(
@@ -109,23 +108,24 @@ def check_output(
     dtype: mx.Dtype,
     scales: mx.Dtype,
 ) -> None:
-    tokens, k, inner, outputs = shape
+    k, slots, inner, outputs = shape
     rng = np.random.default_rng(bits * group)
-    down = matrix(rng, (k + 1, outputs, inner), bits, group, scales)
-    hidden, shared, residual = (
-        normal(rng, s, dtype) for s in [(tokens * k, inner), (tokens, outputs), (tokens, outputs)]
+    down = matrix(rng, (slots, outputs, inner), bits, group, scales)
+    hidden, shared, residual, gate = (
+        normal(rng, s, dtype) for s in [(k, inner), (1, outputs), (1, outputs), (1, 1)]
     )
-    gate, scores = normal(rng, (tokens, 1), dtype), normal(rng, (tokens, k), mx.float32)
-    places = mx.array(rng.permutation(tokens * k).astype(np.uint32))
-    slot_ids = mx.array(rng.integers(0, k + 1, tokens * k).astype(np.uint32))
-    got = moe.output(kernel, hidden, places, down, slot_ids, scores, shared, gate, residual)
-    products = np.einsum(
-        "nod,nd->no", dense(down)[np.array(slot_ids)], double(hidden)[np.array(places)]
-    )
-    routed = (products.reshape(tokens, k, -1) * double(scores)[..., None]).sum(axis=1)
-    wanted = double(residual) + routed + double(shared) * sigmoid(double(gate))
+    scores = normal(rng, (1, k), mx.float32)
+    places = mx.array(rng.permutation(k).astype(np.uint32))
+    slot_ids = mx.array(rng.integers(0, slots, k).astype(np.uint32))
+    arguments = (hidden, places, down, slot_ids, scores, shared, gate, residual)
+    got = moe.output(kernel, *arguments)
+    rows = double(hidden)[np.array(places)]
+    products = np.einsum("kod,kd->ko", dense(down)[np.array(slot_ids)], rows)
+    wanted = double(residual) + double(scores) @ products + double(shared) * sigmoid(double(gate))
     assert got.dtype == dtype
     assert stray(got, wanted) < TOLERANCE
+    if scales == mx.float32 == dtype:
+        assert stray(moe.output_twin(*arguments), double(got)) < TOLERANCE
 
 
 def test_the_rows_of_hidden_may_come_in_any_order(output_kernel: Kernel) -> None:
@@ -150,8 +150,8 @@ def test_the_rows_of_hidden_may_come_in_any_order(output_kernel: Kernel) -> None
 def test_a_nan_or_an_infinity_stays_in_its_row(hidden_kernel: Kernel) -> None:
     rng = np.random.default_rng(4)
     gate, up = (matrix(rng, (2, 6, 64), 4, 32, mx.float32) for _ in range(2))
-    x, both = normal(rng, (2, 64), mx.float32), mx.array([0, 1], mx.uint32)
-    clean = moe.hidden(hidden_kernel, x, gate, up, both, both)
+    x, both = normal(rng, (1, 64), mx.float32), mx.array([0, 1], mx.uint32)
+    clean = moe.hidden(hidden_kernel, x, gate, up, both)
     assert gate.scales is not None
     assert up.biases is not None
     spoilt, beyond = np.array(gate.scales), np.array(up.biases)
@@ -159,7 +159,7 @@ def test_a_nan_or_an_infinity_stays_in_its_row(hidden_kernel: Kernel) -> None:
     beyond[1, 5, 0] = np.finfo(np.float32).max
     gate = ExpertMatrix(gate.weight, mx.array(spoilt), gate.biases, 4, 32)
     up = ExpertMatrix(up.weight, up.scales, mx.array(beyond), 4, 32)
-    got = np.array(moe.hidden(hidden_kernel, x, gate, up, both, both))
+    got = np.array(moe.hidden(hidden_kernel, x, gate, up, both))
     touched = got != np.array(clean)
     assert np.argwhere(touched).tolist() == [[0, 2], [1, 5]]
     assert np.isnan(got[0, 2])
@@ -169,7 +169,7 @@ def test_zeros_give_exactly_the_residual(hidden_kernel: Kernel, output_kernel: K
     rng = np.random.default_rng(5)
     gate, up = (matrix(rng, (1, 64, 64), 8, 32, mx.bfloat16) for _ in range(2))
     first = mx.zeros((1,), mx.uint32)
-    hidden = moe.hidden(hidden_kernel, mx.zeros((1, 64)), gate, up, first, first)
+    hidden = moe.hidden(hidden_kernel, mx.zeros((1, 64)), gate, up, first)
     assert not hidden.any()
     zero, residual = mx.zeros((1, 64)), normal(rng, (1, 64), mx.float32)
     one = mx.ones((1, 1))
@@ -179,8 +179,9 @@ def test_zeros_give_exactly_the_residual(hidden_kernel: Kernel, output_kernel: K
 
 def test_other_widths_are_left_to_mlx() -> None:
     rng = np.random.default_rng(6)
-    known, other = (matrix(rng, (1, 8, 128), *width, mx.float32) for width in [(4, 64), (6, 64)])
-    assert moe.supports(known, known, known)
-    assert not moe.supports(known, known, other)
-    assert not moe.supports(known, matrix(rng, (1, 8, 128), 8, 64, mx.float32), known)
-    assert not moe.supports(known, known, ExpertMatrix(mx.zeros((1, 8, 128)), None, None, 0, 0))
+    four, six, eight = (matrix(rng, (1, 8, 128), b, 64, mx.float32) for b in (4, 6, 8))
+    assert moe.supports(four, four)
+    assert moe.supports(eight)
+    assert not moe.supports(six)
+    assert not moe.supports(four, eight)
+    assert not moe.supports(ExpertMatrix(mx.zeros((1, 8, 128)), None, None, 0, 0))

@@ -81,9 +81,9 @@ def test_draws_follow_the_softmax(kernels: tuple[Kernel, Kernel]) -> None:
     fixed = np.full(VOCAB, -20.0, np.float32)
     fixed[[10, 4000]] = np.log([3.0, 1.0])
     fast = MetalSampler(replace(USUAL, temperature=1.0, top_p=1.0, top_k=2), VOCAB, [], kernels)
-    drawn = [int(fast.sample(mx.array(fixed)).item()) for _ in range(300)]
+    drawn = [int(fast.sample(mx.array(fixed)).item()) for _ in range(100)]
     assert set(drawn) == {10, 4000}
-    assert 195 < drawn.count(10) < 255  # 225, four standard deviations
+    assert 57 < drawn.count(10) < 93  # 75, four standard deviations; the seed is fixed
 
 
 @pytest.mark.parametrize("vocab", [1, 31, 2048, 2049, 4097])
