@@ -27,11 +27,11 @@ class PlainKernels:
             return rows.astype(self.dtype)
         return mx.dequantize(
             rows,
-            table.scales[ids],
-            table.biases[ids],
+            table.scales[ids].astype(self.dtype),  # else the rows come in the scales' precision
+            table.biases[ids].astype(self.dtype),
             group_size=table.group_size,
             bits=table.bits,
-        ).astype(self.dtype)
+        )
 
     def linear(self, x: mx.array, w: Linear) -> mx.array:
         if w.scales is None:
