@@ -202,7 +202,7 @@ class ChatController(QObject):
 
     def undo_delete(self, deletion_id: str) -> None:
         """Take a message's deletion back."""
-        self._write(partial(conversation_rows.undo_delete, deletion_id=deletion_id))
+        self._write(partial(turns.undo_delete, deletion_id=deletion_id))
 
     # Composer
 

@@ -194,8 +194,8 @@ def delete_folder(db: sqlite3.Connection, id: str, at: float) -> Deletion:
 
 
 def undo_delete(db: sqlite3.Connection, deletion_id: str) -> None:
-    """Bring back all that went with this deletion."""
-    for table in ("folder", "conversation", "message"):
+    """Bring back the conversations and the folder that went with this deletion."""
+    for table in ("folder", "conversation"):
         db.execute(
             f"UPDATE {table} SET deleted_at = NULL, deletion_id = NULL WHERE deletion_id = ?",
             (deletion_id,),

@@ -14,6 +14,11 @@ from app.conversation_rows import new_id
 from app.message_rows import insert_attachments, read_messages, settle
 from app.message_tree import MessageTree
 
+_RESTORED_AND_ABOVE = (
+    "WITH RECURSIVE above (id, parent_id) AS ("
+    " SELECT id, parent_id FROM message WHERE deletion_id = ? UNION"
+    " SELECT m.id, m.parent_id FROM message m JOIN above ON m.id = above.parent_id)"
+)
 _NEXT_CHOSEN = (
     "(SELECT coalesce(max(chosen), 0) + 1 FROM message WHERE conversation_id ="
     " (SELECT conversation_id FROM message WHERE id = ?))"
@@ -131,6 +136,15 @@ def delete(db: sqlite3.Connection, message_id: str, at: float) -> Deletion:
     return Deletion(deletion_id, "message", count, conversation_rows.first_words(text))
 
 
+def undo_delete(db: sqlite3.Connection, deletion_id: str) -> None:
+    """Bring back all that went with this deletion, and what it hangs from."""
+    db.execute(
+        f"{_RESTORED_AND_ABOVE} UPDATE message SET deleted_at = NULL, deletion_id = NULL"
+        " WHERE id IN (SELECT id FROM above) AND deleted_at IS NOT NULL",
+        (deletion_id,),
+    )
+
+
 def _shown_end(db: sqlite3.Connection, conversation_id: str) -> str | None:
     """The last message of the shown branch; see MessageTree for what is shown."""
     shown = MessageTree(read_messages(db, conversation_id)).branch()
@@ -171,13 +185,17 @@ def _edit_waiting(db: sqlite3.Connection, message_id: str, text: str) -> bool:
 
 
 def _remove_answer(db: sqlite3.Connection, answer_id: str, user_id: str) -> None:
+    """What follows moves to another version, or up; the turn goes with its only answer."""
     others = db.execute(
-        "SELECT id FROM message WHERE parent_id = ? AND id <> ? ORDER BY deleted_at IS NULL DESC,"
-        " chosen DESC",
+        "SELECT id, deleted_at IS NULL AS here FROM message WHERE parent_id = ? AND id <> ?"
+        " ORDER BY here DESC, chosen DESC",
         (user_id, answer_id),
     ).fetchall()
-    _, before = _place(db, user_id)
-    heir = others[0][0] if others else before
+    if not others:
+        _, heir = _place(db, user_id)
+    else:
+        other, here = others[0]
+        heir = other if here else user_id
     db.execute("UPDATE message SET parent_id = ? WHERE parent_id = ?", (heir, answer_id))
     db.execute("DELETE FROM message WHERE id = ?", (answer_id,))
     if not others:

@@ -96,7 +96,7 @@ def test_what_is_deleted_is_not_found(chat: Chat) -> None:
     deletion = turns.delete(chat.db, chat.shown[2].id, 3000.0)
     assert found(chat.db, "vector") == []
     assert found(chat.db, "東京") == []
-    conversation_rows.undo_delete(chat.db, deletion.id)
+    turns.undo_delete(chat.db, deletion.id)
     assert len(found(chat.db, "vector")) == 1
     conversation_rows.delete(chat.db, [chat.id], 3000.0)
     assert search(chat.db, "bake").hits == ()

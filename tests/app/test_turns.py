@@ -122,9 +122,21 @@ def test_delete_takes_all_branches_below_and_undo_brings_them_back(
     deletion = turns.delete(db, chat.shown[1].id, 2001.0)
     assert chat.texts == ["1"]
     assert (deletion.kind, deletion.count, deletion.title) == ("message", 5, "one")
-    conversation_rows.undo_delete(db, deletion.id)
+    turns.undo_delete(db, deletion.id)
     assert chat.texts == before
     assert chat.shown[-1].status == "stopped"  # it waited when it was deleted
+
+
+def test_undo_brings_back_what_it_hangs_from(db: sqlite3.Connection) -> None:
+    chat = new_chat(db)
+    chat.say("1", "one")
+    chat.say("2", "two")
+    inner = turns.delete(db, chat.shown[3].id, 2000.0)
+    outer = turns.delete(db, chat.shown[1].id, 2001.0)
+    turns.undo_delete(db, inner.id)
+    assert chat.texts == ["1", "one", "2", "two"]
+    turns.undo_delete(db, outer.id)
+    assert chat.texts == ["1", "one", "2", "two"]
 
 
 def test_a_deleted_version_gives_way_to_the_one_chosen_before_it(db: sqlite3.Connection) -> None:
