@@ -1,0 +1,241 @@
+"""The HTTP side: OpenAI's API over one model, as an ASGI application.
+
+It never touches the model: it checks a request, makes a Job of it and sends what comes back.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.errors import MartletError
+from engine.events import Event
+from engine.options import GenerationOptions
+from engine.server.faults import RATE, ApiError, from_engine
+from engine.server.forms import ChatForm, CompletionForm
+from engine.server.inbox import Inbox
+from engine.server.parts import AnswerParts
+from engine.server.queue import Job, JobQueue, QueueClosed, QueueFull
+from engine.server.reply import Answer, Reply, StreamedReply, WholeReply, stopping
+from engine.server.requests import ChatRequest, CompletionRequest, parse_chat, parse_completion
+from engine.server.security import Guarded, check_key, check_site
+from engine.server.settings import ServerSettings
+from engine.server.wire import json_response
+
+BODY_LIMIT = 4 * 2**20  # bytes; a context of 256K tokens takes about one million
+BODY_TIMEOUT_S = 60.0
+RETRY_AFTER_S = 5
+HEALTH = "/health"
+
+
+class Session(Protocol):
+    """What answers: a ChatSession, in use.
+
+    Both methods judge what they are given at once, on any thread; the events are asked for on the
+    thread that owns the model. Raises the errors of `engine.errors`.
+    """
+
+    def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        options: GenerationOptions,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None,
+        cancelled: Callable[[], bool],
+    ) -> Iterator[Event]:
+        """Answer a conversation."""
+
+    def complete(
+        self, ids: Sequence[int], options: GenerationOptions, *, cancelled: Callable[[], bool]
+    ) -> Iterator[Event]:
+        """Go on after token ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """The one model of a server."""
+
+    name: str
+    context_length: int
+    session: Session
+    encode: Callable[[str], Sequence[int]]  # a text's token ids, on any thread
+    since: int = field(default_factory=lambda: int(time.time()))
+
+
+Parse = Callable[[bytes, str], ChatRequest | CompletionRequest]
+
+
+def create_app(model: ServedModel, settings: ServerSettings, queue: JobQueue) -> Starlette:
+    """The application. Its answers are written by whoever runs `work(queue)`."""
+    endpoints = _Endpoints(model, settings, queue)
+    app = Starlette(
+        routes=[
+            Route(HEALTH, endpoints.health),
+            Route("/v1/models", endpoints.models),
+            Route("/v1/models/{name:path}", endpoints.model),
+            Route("/v1/chat/completions", endpoints.chat, methods=["POST"]),
+            Route("/v1/completions", endpoints.completion, methods=["POST"]),
+        ],
+        middleware=_middleware(settings),
+        exception_handlers={
+            ApiError: _told,
+            MartletError: _told,
+            HTTPException: _told,
+            ClientDisconnect: _told,
+            Exception: _told,
+        },
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _middleware(settings: ServerSettings) -> list[Middleware]:
+    """From the outside in: pages of other sites meet the first, their preflights the second."""
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=settings.allowed_origins,
+        allow_methods=("GET", "POST"),
+        allow_headers=("*",),
+        allow_private_network=True,
+    )
+    layers = [Middleware(Guarded, check_site(settings)), cors]
+    if settings.api_key is not None:
+        layers.append(Middleware(Guarded, check_key(settings.api_key), frozenset([HEALTH])))
+    return layers
+
+
+class _Endpoints:
+    """What each path does."""
+
+    def __init__(self, model: ServedModel, settings: ServerSettings, queue: JobQueue) -> None:
+        self._model = model
+        self._settings = settings
+        self._queue = queue
+
+    async def health(self, request: HttpRequest) -> Response:
+        """The server runs and its model is loaded."""
+        return json_response({"status": "ok"})
+
+    async def models(self, request: HttpRequest) -> Response:
+        """All models: one."""
+        return json_response({"object": "list", "data": [self._describe()]})
+
+    async def model(self, request: HttpRequest) -> Response:
+        """One model by its name."""
+        name = request.path_params["name"]
+        if name != self._model.name:
+            message = f"There is no model {name[:100]!r} here."
+            raise ApiError(404, message, param="model", code="model_not_found")
+        return json_response(self._describe())
+
+    async def chat(self, request: HttpRequest) -> Reply:
+        """Answer a conversation."""
+        return await self._answer(request, parse_chat)
+
+    async def completion(self, request: HttpRequest) -> Reply:
+        """Continue a text."""
+        return await self._answer(request, parse_completion)
+
+    def _describe(self) -> dict[str, Any]:
+        return {
+            "id": self._model.name,
+            "object": "model",
+            "created": self._model.since,
+            "owned_by": "martlet",
+            "context_length": self._model.context_length,
+        }
+
+    async def _answer(self, http: HttpRequest, parse: Parse) -> Reply:
+        body = await _read(http)
+        cancelled = threading.Event()
+        # In a thread: a long prompt takes a while to render, and other streams must go on.
+        request, events = await asyncio.to_thread(self._begin, body, parse, cancelled)
+        inbox = Inbox()
+        job = Job(_client(http, request.user), events, inbox.deliver, cancelled)
+        self._enqueue(job)
+        answer = Answer(self._queue, job, inbox, *self._telling(request))
+        if not request.stream:
+            return WholeReply(answer)
+        return StreamedReply(
+            answer, heartbeat_s=self._settings.heartbeat_s, include_usage=request.include_usage
+        )
+
+    def _begin(
+        self, body: bytes, parse: Parse, cancelled: threading.Event
+    ) -> tuple[ChatRequest | CompletionRequest, Iterator[Event]]:
+        """The request and the events that will answer it; refuses what cannot be answered."""
+        request, session = parse(body, self._model.name), self._model.session
+        if isinstance(request, ChatRequest):
+            return request, session.stream(
+                request.messages, request.options, tools=request.tools, cancelled=cancelled.is_set
+            )
+        prompt = request.prompt
+        ids = self._model.encode(prompt) if isinstance(prompt, str) else prompt
+        return request, session.complete(ids, request.options, cancelled=cancelled.is_set)
+
+    def _enqueue(self, job: Job) -> None:
+        try:
+            self._queue.put(job)
+        except QueueFull as error:
+            raise ApiError(
+                503,
+                "Too many answers are waiting; ask again later.",
+                kind=RATE,
+                code="queue_full",
+                headers={"retry-after": str(RETRY_AFTER_S)},
+            ) from error
+        except QueueClosed as error:
+            raise stopping() from error
+
+    def _telling(
+        self, request: ChatRequest | CompletionRequest
+    ) -> tuple[AnswerParts, ChatForm | CompletionForm]:
+        if isinstance(request, ChatRequest):
+            parts = AnswerParts(request.tools, one_call=request.one_call)
+            return parts, ChatForm(self._model.name)
+        return AnswerParts(), CompletionForm(self._model.name)
+
+
+async def _read(request: HttpRequest) -> bytes:
+    """The body. Raises ApiError where it is too large or too slow."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > BODY_LIMIT:
+                    raise ApiError(413, f"The body is larger than {BODY_LIMIT:,} bytes.")
+    except TimeoutError as error:
+        raise ApiError(408, f"The body took longer than {BODY_TIMEOUT_S:.0f} s.") from error
+    return bytes(body)
+
+
+def _client(request: HttpRequest, user: str) -> tuple[str, str, str]:
+    """Who takes turns: a program on a machine, and whom it asks for."""
+    address = request.client.host if request.client else ""
+    return address, request.headers.get("user-agent", ""), user
+
+
+async def _told(request: HttpRequest, error: Exception) -> Response:
+    """Any error as OpenAI's error object."""
+    match error:
+        case ApiError():
+            return error.response()
+        case HTTPException():
+            message = f"{request.method} {request.url.path[:100]}: {error.detail}."
+            headers = dict(error.headers) if error.headers else None
+            return ApiError(error.status_code, message, headers=headers).response()
+        case ClientDisconnect():
+            return Response(status_code=400)  # nobody reads it
+    return from_engine(error).response()
