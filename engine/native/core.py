@@ -1,0 +1,160 @@
+"""The native core as Python calls it: the one module that knows its C API (martlet.h).
+
+Calls go through ctypes, which lets other Python threads run meanwhile. Addresses are plain ints:
+the caller keeps the arrays alive and contiguous. A library whose sources have changed is never
+loaded. Letters as in `engine.model.kernels`.
+"""
+
+import ctypes
+import logging
+import os
+from collections.abc import Callable
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_void_p
+from functools import cache
+from pathlib import Path
+
+from engine.native import library
+
+log = logging.getLogger(__name__)
+
+
+class Matrix(ctypes.Structure):
+    """W (out, in), quantized or plain, by its addresses."""
+
+    _fields_ = (
+        ("weight", c_void_p),
+        ("scales", c_void_p),
+        ("biases", c_void_p),
+        ("out_features", c_int32),
+        ("in_features", c_int32),
+        ("bits", c_int32),
+        ("group_size", c_int32),
+        ("type", c_int32),
+    )
+
+
+class Experts(ctypes.Structure):
+    """The matrices of slot 0; those of slot 1 follow them, and so on to `count`."""
+
+    _fields_ = (("gate", Matrix), ("up", Matrix), ("down", Matrix), ("count", c_int32))
+
+
+class SharedExpert(ctypes.Structure):
+    """The matrices of a shared expert; `opening` is its gate, (1, D)."""
+
+    _fields_ = (("gate", Matrix), ("up", Matrix), ("down", Matrix), ("opening", Matrix))
+
+
+class NativeCore:
+    """The loaded library. Every call computes in float32 on all threads and returns when done."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self.path = path
+        self._linear = self._function("martlet_linear", POINTER(Matrix), c_void_p, c_void_p, c_int)
+        self._embed = self._function("martlet_embed", POINTER(Matrix), c_void_p, c_void_p, c_int)
+        self._experts = self._function("martlet_experts", POINTER(Experts), *(c_void_p,) * 4, c_int)
+        self._rms_norm = self._function(
+            "martlet_rms_norm", c_void_p, c_void_p, c_float, c_void_p, c_int, c_int
+        )
+        self._route = self._function(
+            "martlet_route", POINTER(Matrix), c_void_p, *(c_int,) * 3, c_void_p, c_void_p
+        )
+        self._shared = self._function(
+            "martlet_shared", POINTER(SharedExpert), c_void_p, c_void_p, c_int
+        )
+        self._combine = self._function("martlet_combine", *(c_void_p,) * 5, *(c_int,) * 3)
+        self.threads = _usable_cores()
+
+    @property
+    def instruction_set(self) -> str:
+        """Which inner loops run: "avx512", "avx2" or "plain" (NEON on ARM)."""
+        function = self._library.martlet_instruction_set
+        function.restype = c_char_p
+        return str(function().decode())
+
+    def use_instruction_set(self, name: str) -> bool:
+        """Run others, for comparison. Whether this machine can."""
+        return not self._library.martlet_use_instruction_set(name.encode())
+
+    @property
+    def threads(self) -> int:
+        """How many threads compute, the calling one included."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        self._threads = count
+        self._library.martlet_set_threads(count)
+
+    def linear(self, w: Matrix, x: int, y: int, rows: int) -> None:
+        """y (rows, out) = x (rows, in) · Wᵀ."""
+        _check(self._linear(byref(w), x, y, rows))
+
+    def embed(self, w: Matrix, ids: int, y: int, rows: int) -> None:
+        """y (rows, in): the rows `ids` (uint32) of W."""
+        _check(self._embed(byref(w), ids, y, rows))
+
+    def experts(self, e: Experts, x: int, slots: int, rows: int, y: int, pairs: int) -> None:
+        """y (pairs, D): pair i is row rows[i] of x through slot slots[i] (both uint32)."""
+        _check(self._experts(byref(e), x, slots, rows, y, pairs))
+
+    def rms_norm(self, x: int, weight: int, eps: float, y: int, rows: int, width: int) -> None:
+        """y (rows, width): each row of x over its root mean square, times the weight."""
+        _check(self._rms_norm(x, weight, eps, y, rows, width))
+
+    def route(
+        self, gate: Matrix, x: int, rows: int, k: int, renormalize: bool, ids: int, scores: int
+    ) -> None:
+        """ids (uint32) and scores (rows, k): the most probable experts of each row, best first."""
+        _check(self._route(byref(gate), x, rows, k, renormalize, ids, scores))
+
+    def shared(self, s: SharedExpert, x: int, y: int, rows: int) -> None:
+        """y (rows, D): the shared expert behind its gate."""
+        _check(self._shared(byref(s), x, y, rows))
+
+    def combine(
+        self, inputs: tuple[int, int, int, int], y: int, rows: int, k: int, width: int
+    ) -> None:
+        """y (T, D) = residual + shared + score-weighted pairs.
+
+        `inputs`: pairs (T·k, D), scores (T, k), shared (T, D), residual (T, D).
+        """
+        _check(self._combine(*inputs, y, rows, k, width))
+
+    def _function(self, name: str, *arguments: type) -> Callable[..., int]:
+        function = self._library[name]
+        function.argtypes = arguments
+        function.restype = c_int
+        return function
+
+
+@cache
+def native_core() -> NativeCore | None:
+    """The core, once a process; None, with the reason logged, where there is none."""
+    try:
+        return NativeCore(_path())
+    except (OSError, library.CompileFailed) as error:
+        log.warning("The native core is not available, MLX computes alone: %s", error)
+        return None
+
+
+def _path() -> Path:
+    """The library of the sources beside this file, compiled if it is not there."""
+    if library.sources():
+        return library.compile_library()
+    found = next(library.FOLDER.glob(f"martlet-*{library.SUFFIX}"), None)
+    if found is None:
+        raise FileNotFoundError(f"no library lies in {library.FOLDER}")
+    return found
+
+
+def _check(error: int) -> None:
+    if error:
+        raise OSError(error, os.strerror(error))
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,170 @@
+"""NativeKernels: the forward pass's pieces on the CPU by the native core, float32 activations.
+
+Weights are read as they lie. A call computes at once: MLX evaluates what it is given, and gets the
+result as a fresh array. Letters as in `engine.model.kernels`.
+"""
+
+import math
+import weakref
+from collections.abc import Callable
+from ctypes import addressof, c_char
+from typing import Any, Generic, TypeVar
+
+import mlx.core as mx
+import numpy as np
+
+from engine.experts.slots import ExpertMatrix, LayerSlots
+from engine.model.kernels import Routing, SharedExpert
+from engine.model.plain import PlainKernels
+from engine.model.weights import Linear
+from engine.native import core
+from engine.native.core import Matrix, NativeCore
+
+Structure = TypeVar("Structure")
+
+Buffer = np.ndarray[Any, np.dtype[np.float32]] | mx.array
+
+TYPES = {mx.float32: 0, mx.float16: 1, mx.bfloat16: 2}  # as in martlet.h
+_COPIED_BYTES = 1 << 16  # a result up to this size is copied faster than MLX makes an array
+
+
+class NativeKernels(PlainKernels):
+    """See `engine.model.kernels.Kernels`."""
+
+    def __init__(self, native: NativeCore) -> None:
+        super().__init__(mx.float32)
+        self.core = native
+        self._matrices: Described[Matrix] = Described()
+        self._experts: Described[core.Experts] = Described()
+        self._shared: Described[core.SharedExpert] = Described()
+
+    def embed(self, table: Linear, ids: mx.array) -> mx.array:
+        ids, ids_at = row_major(ids)
+        y, y_at = blank(ids.shape[0], table.in_features)
+        self.core.embed(self._matrix(table), ids_at, y_at, ids.shape[0])
+        return filled(y)
+
+    def linear(self, x: mx.array, w: Linear) -> mx.array:
+        x, x_at = row_major(x)
+        y, y_at = blank(x.shape[0], w.out_features)
+        self.core.linear(self._matrix(w), x_at, y_at, x.shape[0])
+        return filled(y)
+
+    def rms_norm(self, x: mx.array, weight: mx.array, eps: float) -> mx.array:
+        x, x_at = row_major(x)
+        weight, weight_at = row_major(weight)
+        y, y_at = blank(*x.shape)
+        self.core.rms_norm(x_at, weight_at, eps, y_at, x.size // weight.size, weight.size)
+        return filled(y)
+
+    def route(self, x: mx.array, gate: Linear, k: int, renormalize: bool) -> Routing:
+        x, x_at = row_major(x)
+        shape = x.shape[0], k
+        ids, scores = np.empty(shape, np.uint32), np.empty(shape, np.float32)
+        outputs = address(ids), address(scores)
+        self.core.route(self._matrix(gate), x_at, x.shape[0], k, renormalize, *outputs)
+        return Routing(mx.array(ids), mx.array(scores))
+
+    def expert_mlp(
+        self,
+        x: mx.array,
+        slots: LayerSlots,
+        slot_ids: mx.array,
+        rows: mx.array,
+        ordered: bool,
+    ) -> mx.array:
+        x, x_at = row_major(x)
+        slot_ids, slots_at = row_major(slot_ids)
+        rows, rows_at = row_major(rows)
+        pairs = rows.shape[0]
+        experts = self._experts.get(slots.gate.weight, lambda: _experts(slots))
+        y, y_at = blank(pairs, x.shape[1])
+        self.core.experts(experts, x_at, slots_at, rows_at, y_at, pairs)
+        return filled(y)
+
+    def shared_mlp(self, x: mx.array, w: SharedExpert) -> mx.array:
+        x, x_at = row_major(x)
+        shared = self._shared.get(w.gate_proj.weight, lambda: self._shared_expert(w))
+        y, y_at = blank(*x.shape)
+        self.core.shared(shared, x_at, y_at, x.shape[0])
+        return filled(y)
+
+    def combine(
+        self, pairs: mx.array, scores: mx.array, shared: mx.array, residual: mx.array
+    ) -> mx.array:
+        pairs, pairs_at = row_major(pairs)
+        scores, scores_at = row_major(scores)
+        shared, shared_at = row_major(shared)
+        residual, residual_at = row_major(residual)
+        y, y_at = blank(*residual.shape)
+        inputs = pairs_at, scores_at, shared_at, residual_at
+        rows, k = scores.shape
+        self.core.combine(inputs, y_at, rows, k, residual.shape[1])
+        return filled(y)
+
+    def _matrix(self, w: Linear) -> Matrix:
+        return self._matrices.get(w.weight, lambda: _matrix(w))
+
+    def _shared_expert(self, w: SharedExpert) -> core.SharedExpert:
+        parts = w.gate_proj, w.up_proj, w.down_proj, w.gate
+        return core.SharedExpert(*(self._matrix(part) for part in parts))
+
+
+class Described(Generic[Structure]):
+    """What the core is told of weights, made once and forgotten together with them."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[mx.array], Structure]] = {}
+
+    def get(self, weight: mx.array, describe: Callable[[], Structure]) -> Structure:
+        """The structure for the weights of which `weight` is the first."""
+        key = id(weight)
+        known = self._known.get(key)
+        if known is None:
+            gone = weakref.ref(weight, lambda _: self._known.pop(key, None))
+            known = self._known[key] = gone, describe()
+        return known[1]
+
+
+def row_major(array: mx.array) -> tuple[mx.array, int]:
+    """The array, evaluated and contiguous, and the address of its first number."""
+    try:
+        return array, address(array)
+    except (BufferError, TypeError):  # it has strides
+        array = mx.contiguous(array)
+        return array, address(array)
+
+
+def address(array: mx.array | np.ndarray[Any, Any]) -> int:
+    """Where the numbers lie. Evaluates an mx.array; the caller keeps it alive."""
+    return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # has a buffer
+
+
+def blank(*shape: int) -> tuple[Buffer, int]:
+    """Room for a float32 result, and its address. Nobody else holds it."""
+    if math.prod(shape) * 4 <= _COPIED_BYTES:
+        small = np.empty(shape, np.float32)
+        return small, address(small)
+    large = mx.zeros(shape, mx.float32)
+    return large, address(large)
+
+
+def filled(buffer: Buffer) -> mx.array:
+    """The result as an array of MLX."""
+    return buffer if isinstance(buffer, mx.array) else mx.array(buffer)
+
+
+def _matrix(w: Linear | ExpertMatrix) -> Matrix:
+    """Of an expert's matrices: slot 0."""
+    out, packed = w.weight.shape[-2:]
+    if w.scales is None or w.biases is None:
+        return Matrix(address(w.weight), None, None, out, packed, 0, 0, TYPES[w.weight.dtype])
+    return Matrix(
+        *(address(w.weight), address(w.scales), address(w.biases)),
+        *(out, packed * 32 // w.bits, w.bits, w.group_size, TYPES[w.scales.dtype]),
+    )
+
+
+def _experts(slots: LayerSlots) -> core.Experts:
+    gate, up, down = (_matrix(matrix) for matrix in (slots.gate, slots.up, slots.down))
+    return core.Experts(gate, up, down, slots.gate.weight.shape[0])

@@ -1,0 +1,73 @@
+/* The C API of the native core: quantized products, the decode pieces and the expert reader.
+
+   Arrays are row-major and contiguous, activations float32. Functions that compute return 0 or
+   ENOMEM, and run on all threads of the pool; the results do not depend on their number. */
+#ifndef MARTLET_H
+#define MARTLET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MARTLET_API __attribute__((visibility("default")))
+#endif
+
+enum { TYPE_F32, TYPE_F16, TYPE_BF16 };
+
+/* W (out, in), quantized as MLX's affine form or plain. Quantized: a row is a little-endian stream
+   of `bits`-bit codes; weight = scale * code + bias with one scale and bias a group of codes. */
+typedef struct {
+    const void *weight;
+    const void *scales; /* (out, in / group); NULL where plain, as are bits and group 0 */
+    const void *biases;
+    int32_t out, in;
+    int32_t bits;  /* 2, 3, 4, 5, 6, 8 */
+    int32_t group; /* 32, 64, 128 */
+    int32_t type;  /* of scales and biases; of the weight where plain */
+} Matrix;
+
+/* The instruction set in use: the best that runs here, or the one that a test asked for.
+   ENOTSUP where it does not run here. */
+MARTLET_API const char *martlet_instruction_set(void);
+MARTLET_API int martlet_use_instruction_set(const char *name);
+
+/* How many threads compute, the calling one included. */
+MARTLET_API void martlet_set_threads(int threads);
+
+/* y (rows, out) = x (rows, in) W^T. */
+MARTLET_API int martlet_linear(const Matrix *w, const float *x, float *y, int rows);
+
+/* y[i] = row ids[i] of W, dequantized: (rows, in). */
+MARTLET_API int martlet_embed(const Matrix *w, const uint32_t *ids, float *y, int rows);
+
+/* One projection each, slot after slot: pair i multiplies row rows[i] of x (., in) with slot
+   slots[i]: y[i] = down (silu(gate x) * up x). The order of the pairs is free. */
+typedef struct {
+    Matrix gate, up, down; /* of slot 0 */
+    int32_t count;         /* of slots */
+} Experts;
+
+MARTLET_API int martlet_experts(const Experts *e, const float *x, const uint32_t *slots,
+                                const uint32_t *rows, float *y, int pairs);
+
+/* Of each row of x (rows, width). */
+MARTLET_API int martlet_rms_norm(const float *x, const float *weight, float eps, float *y, int rows,
+                                 int width);
+
+/* The k most probable of gate.out experts for each row of x: ids and scores (rows, k), best first,
+   the lower id first among equals. `renormalize`: the scores of a row add up to 1. */
+MARTLET_API int martlet_route(const Matrix *gate, const float *x, int rows, int k, int renormalize,
+                              uint32_t *ids, float *scores);
+
+/* y = sigmoid(opening x) * down (silu(gate x) * up x); opening has one row. */
+typedef struct {
+    Matrix gate, up, down, opening;
+} Shared;
+
+MARTLET_API int martlet_shared(const Shared *s, const float *x, float *y, int rows);
+
+/* y = residual + shared + the sum over a row's k pairs of score * pair; pairs (rows * k, width). */
+MARTLET_API int martlet_combine(const float *pairs, const float *scores, const float *shared,
+                                const float *residual, float *y, int rows, int k, int width);
+
+#endif

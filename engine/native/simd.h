@@ -1,0 +1,116 @@
+/* Vectors of LANES floats, in the compilers' own vector types: one source for every instruction
+   set. Included through kernels.h, with LANES (8 or 16) and TARGET defined.
+
+   A sum over a row is always kept in 16 partial sums, in HALVES vectors: so its bits are the same
+   whatever the width of the registers. */
+#include <stdint.h>
+#include <string.h>
+
+#include "martlet.h"
+
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { STEP = 16, HALVES = STEP / LANES };
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
+typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+typedef float v4 __attribute__((vector_size(16)));
+
+INLINE vf splat(float x)
+{
+    return x - (vf){0};
+}
+
+INLINE vf load(const float *p)
+{
+    vf v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void store(float *p, vf v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+/* The first `count` lanes; the others are 0. */
+INLINE vf load_part(const float *p, int count)
+{
+    if (count == LANES)
+        return load(p);
+    vf v = {0};
+    memcpy(&v, p, (size_t)count * sizeof *p);
+    return v;
+}
+
+INLINE void store_part(float *p, vf v, int count)
+{
+    if (count == LANES)
+        store(p, v);
+    else
+        memcpy(p, &v, (size_t)count * sizeof *p);
+}
+
+/* Of all 16 partial sums, always in the same tree. */
+INLINE float total(const vf sum[HALVES])
+{
+    float a[STEP];
+    memcpy(a, sum, sizeof a);
+    typedef float v8 __attribute__((vector_size(32)));
+    v8 low, high;
+    memcpy(&low, a, sizeof low);
+    memcpy(&high, a + 8, sizeof high);
+    v8 w = low + high;
+    v4 s = __builtin_shufflevector(w, w, 0, 1, 2, 3) + __builtin_shufflevector(w, w, 4, 5, 6, 7);
+    return (s[0] + s[2]) + (s[1] + s[3]);
+}
+
+/* `count` numbers of a TYPE, from `index` on, as float32. float16's exponents are moved by a
+   multiplication, which also makes its subnormals right; infinities and NaN keep all ones. */
+INLINE vf widen(const void *data, size_t index, int count, int type)
+{
+    if (type == TYPE_F32)
+        return load_part((const float *)data + index, count);
+    vh half = {0};
+    memcpy(&half, (const uint16_t *)data + index, (size_t)count * sizeof(uint16_t));
+    vu bits = __builtin_convertvector(half, vu);
+    if (type == TYPE_BF16)
+        return (vf)(bits << 16);
+    vu magnitude = (vu)((vf)((bits & 0x7fff) << 13) * 0x1p112f);
+    vu not_finite = (vu)((bits & 0x7c00) == 0x7c00) & 0x7f800000;
+    return (vf)(magnitude | not_finite | (bits & 0x8000) << 16);
+}
+
+INLINE vf clamp(vf x, float low, float high)
+{
+    vi below = x < splat(low), above = x > splat(high);
+    x = (vf)(((vi)splat(low) & below) | ((vi)x & ~below));
+    return (vf)(((vi)splat(high) & above) | ((vi)x & ~above));
+}
+
+/* e^x to 2 units in the last place: 2^n e^r with r in half of a ln 2 around 0, and e^r by its
+   Taylor series. Inputs outside of float32's normal range give its ends; NaN stays NaN. */
+INLINE vf exponential(vf x)
+{
+    x = clamp(x, -87.0f, 88.0f);
+    const float round = 0x1.8p23f; /* adding it leaves no fraction */
+    vf n = (x * 0x1.715476p0f + round) - round;
+    vf r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f; /* ln 2, in two parts */
+    vf p = splat(1.0f / 5040);
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    vi exponent = __builtin_convertvector(n, vi) + 127;
+    return p * (vf)(exponent << 23);
+}
+
+INLINE vf sigmoid(vf x)
+{
+    return 1.0f / (1.0f + exponential(-x));
+}
