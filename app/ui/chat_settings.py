@@ -42,6 +42,7 @@ class ConversationSettings(QDialog):
         self._own_prompt.clicked.connect(self._choose_prompt)
         self._prompt = QPlainTextEdit()
         self._prompt.setTabChangesFocus(True)
+        self._prompt.setPlaceholderText(self.tr("None: the model answers as it was trained."))
         self._prompt.setFixedSize(FIELD_WIDTH, 22 * SPACE)
         self._prompt.setAccessibleName(self.tr("System prompt of this conversation"))
         self._prompt.textChanged.connect(self._keep_prompt)
@@ -112,6 +113,7 @@ class ConversationSettings(QDialog):
         form = QFormLayout()
         form.setSpacing(3 * SPACE)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.FieldsStayAtSizeHint)
         if self._presets.count():
             self._presets.setCurrentIndex(-1)
             self._presets.setPlaceholderText(self.tr("Start from a preset"))

@@ -1,6 +1,6 @@
 """SamplingRows: how tokens are chosen, each number optional: "not chosen" is a value of its own."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QSignalBlocker, Signal
@@ -120,6 +120,7 @@ class SamplingRows(QObject):
         self._not_chosen = not_chosen
         self._sampling = Sampling()
         self._spins: dict[str, QDoubleSpinBox] = {}
+        self._labels: dict[str, QLabel] = {}
         for field in _sampling_fields():
             self._add(form, field)
 
@@ -131,11 +132,12 @@ class SamplingRows(QObject):
     def show_sampling(self, sampling: Sampling) -> None:
         """Show what is chosen, without a signal."""
         self._sampling = sampling
-        for field in fields(Sampling):
+        for field in _sampling_fields():
             spin = self._spins[field.name]
             value = getattr(sampling, field.name)
             with QSignalBlocker(spin):
                 spin.setValue(spin.minimum() if value is None else value)
+            self._mark(field)
 
     def _add(self, form: QFormLayout, field: _Field) -> None:
         spin = self._spin(field)
@@ -146,11 +148,14 @@ class SamplingRows(QObject):
         spin.setMinimumWidth(42 * SPACE)
         spin.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.UpDownArrows)
         spin.setValue(spin.minimum())
-        label = QLabel(f"{field.label}:")
+        label = QLabel()
         label.setBuddy(spin)
         label.setToolTip(field.meaning)
         form.addRow(label, spin)
         self._spins[field.name] = spin
+        self._labels[field.name] = label
+        self._mark(field)
+        spin.valueChanged.connect(lambda: self._edit(field, spin))
 
     def _spin(self, field: _Field) -> QDoubleSpinBox:
         """Its least value stands for "not chosen"."""
@@ -159,12 +164,17 @@ class SamplingRows(QObject):
         spin.setRange(field.least - (1 if field.is_whole else field.step), field.most)
         spin.setSingleStep(field.step)
         spin.setGroupSeparatorShown(True)
-        spin.valueChanged.connect(lambda: self._edit(field, spin))
         return spin
+
+    def _mark(self, field: _Field) -> None:
+        """A dot stands where something was chosen."""
+        is_chosen = getattr(self._sampling, field.name) is not None
+        self._labels[field.name].setText(f"{'• ' if is_chosen else ''}{field.label}:")
 
     def _edit(self, field: _Field, spin: QDoubleSpinBox) -> None:
         chosen: Any = None
         if spin.value() >= field.least - 1e-9:
             chosen = int(spin.value()) if field.is_whole else round(spin.value(), 2)
         self._sampling = replace(self._sampling, **{field.name: chosen})
+        self._mark(field)
         self.edited.emit(self._sampling)

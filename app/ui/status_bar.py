@@ -1,7 +1,7 @@
 """The status bar: one quiet line that is always true, from the engine's latest report."""
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.conversation import Activity
@@ -13,6 +13,7 @@ from app.ui.plots import ShareBar
 from app.ui.theme import Role, color
 
 HEIGHT = 7 * theme.SPACE
+ROOMY = 180 * theme.SPACE  # px; narrower than this, what can be told from the bar is left out
 
 
 class Light(QWidget):
@@ -86,8 +87,9 @@ class StatusBar(QWidget):
         stats, plan = state.stats, state.plan
         loaded = state.model == "loaded" and stats is not None and plan is not None
         answering = loaded and state.answering is not None
-        for widget in (self._shares, self._memory, self._pool):
+        for widget in (self._shares, self._memory):
             widget.setVisible(loaded)
+        self._pool.setVisible(loaded and self.width() >= ROOMY)
         for widget in (self._hits, self._disk):
             widget.setVisible(answering)
         if not loaded or stats is None or plan is None:
@@ -98,6 +100,10 @@ class StatusBar(QWidget):
         self._pool.setText(self.tr("expert pool %1").replace("%1", pool))
         self._hits.setText(self.tr("hits %1").replace("%1", figures.share(stats.hit_rate)))
         self._disk.setText(figures.disk_rate(stats.bytes_per_s))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._pool.setVisible(not self._memory.isHidden() and self.width() >= ROOMY)
 
     def _quiet(self) -> Label:
         return Label(role=Role.SECONDARY, size=theme.CAPTION, tabular=True)

@@ -2,18 +2,22 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QSettings
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.blocks.typesetter import Typesetter
-from app.conversation import Folder, Library, SearchHit, SearchResults
+from app.conversation import Failure, Folder, Library, SearchHit, SearchResults
 from app.crash import CrashReport
 from app.engine_state import EngineDeath, EngineStats
 from app.installed_models import DEMO
-from app.settings import Preset
+from app.settings import Overrides, Preset, Sampling, Settings
+from app.ui.chat_settings import ConversationSettings
 from app.ui.crash_sheet import CrashSheet
+from app.ui.deleted_sheet import DeletedSheet
 from app.ui.main_window import MainWindow
 from app.ui.menus import Menus
 from app.ui.settings.answering import AnsweringPage
@@ -22,7 +26,12 @@ from app.ui.settings.general import GeneralPage
 from app.ui.settings.memory import MemoryPage
 from app.ui.settings.page import SettingsPage
 from app.ui.settings.privacy import PrivacyPage
-from tests.ui.fakes import GB, FakeWorkspace, conversation, loaded_state
+from app.ui.settings.window import SettingsWindow
+from app.ui.transcript import TranscriptView
+from tests.ui.fake_chat import answer, user
+from tests.ui.fakes import GB, MODEL, FakeLibrary, FakeWorkspace, conversation, loaded_state
+from tests.ui.scenes_transcript import SCENES as TRANSCRIPT_SCENES
+from tests.ui.scenes_transcript import SIEVE
 
 HOUR, DAY = 3600.0, 86_400.0
 WIDE, NARROW = (1240, 800), (620, 640)
@@ -55,11 +64,25 @@ LIBRARY = Library(
 )
 
 
+def dispose(widget: QWidget) -> None:
+    """Take a scene down, with the processes that it started."""
+    for view in (widget, *widget.findChildren(TranscriptView)):
+        if isinstance(view, TranscriptView):
+            view.typesetter.close()
+    widget.close()
+    widget.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
 def main_window(workspace: FakeWorkspace) -> MainWindow:
     """A window on a library with something in it."""
-    workspace.settings.update(model="/models/Qwen3.6-35B-A3B-4bit.qpack")
-    window = MainWindow(workspace.real, Menus(lambda name: None), Typesetter(), Path("/models"))
-    window.workspace_kept = workspace  # type: ignore[attr-defined]
+    workspace.settings.update(model=MODEL)
+    menus = Menus(lambda name: None)
+    window = MainWindow(workspace.real, menus, Typesetter(), Path("/models"))
+    window.kept = (workspace, menus)  # type: ignore[attr-defined]
+    window.commands_changed.connect(
+        lambda: menus.show_available(window.available(), window.checked())
+    )
     workspace.library.become(LIBRARY)
     return window
 
@@ -67,39 +90,76 @@ def main_window(workspace: FakeWorkspace) -> MainWindow:
 def first_start() -> QWidget:
     """Nothing said yet, the demo model ready."""
     workspace = FakeWorkspace()
+    window = main_window(workspace)
+    workspace.library.become(Library())
     workspace.settings.update(model=str(DEMO))
-    window = MainWindow(workspace.real, Menus(lambda name: None), Typesetter(), Path("/models"))
-    window.workspace_kept = workspace  # type: ignore[attr-defined]
     window.show_first("")
     return window
 
 
-def at_work() -> QWidget:
-    """An answer is being written, the inspector is open."""
+def empty() -> QWidget:
+    """An empty conversation beside others."""
+    window = main_window(FakeWorkspace())
+    window.show_first("")
+    return window
+
+
+def at_work(text_size: int = 100, *, inspector: bool = True) -> QWidget:
+    """An answer is being written; the one before is finished."""
     workspace = FakeWorkspace()
+    workspace.settings.update(text_size=text_size)
     window = main_window(workspace)
+    chat = workspace.chats[0]
+    chat.branches["Sieve of Eratosthenes"] = [
+        user(1, "Write a sieve of Eratosthenes in Python and tell me its cost."),
+        answer(1, SIEVE, reasoning="A sieve.", reasoning_s=6.2, sibling_index=1, sibling_count=2),
+        user(2, "And without keeping all of them in memory?"),
+        answer(2, "", status="streaming", stats=None),
+    ]
     window.chat.open("Sieve of Eratosthenes")
-    window.show_inspector(True, at_once=True)
+    window.show_inspector(inspector, at_once=True)
     workspace.library.active_changed.emit(frozenset({"Sieve of Eratosthenes"}))
     for moment in range(90):
         workspace.engine.become(**_moment(moment))
+    chat.become(phase="answering", message_id="a2")
+    chat.grow("a2", "Sieve in windows of the size of your cache. Keep the primes up to √n, and for")
+    chat.count(1204)
     return window
 
 
 def engine_died() -> QWidget:
-    """The engine ended; a conversation was deleted, too."""
+    """The engine ended in the middle of an answer; a conversation was deleted, too."""
     workspace = FakeWorkspace()
     window = main_window(workspace)
-    window.chat.open("Dinner for six, one oven")
     death = EngineDeath(
-        "The engine stopped: it ran out of graphics memory.",
+        "The engine was ended by the system, most likely to free memory.",
         "What was written so far is kept.",
         1,
         False,
         "",
     )
+    failure = Failure("EngineDied", death.message, "Press Continue to go on from here.")
+    workspace.chats[0].branches["Dinner for six, one oven"] = [
+        user(1, "Plan dinner for six with one oven."),
+        answer(
+            1,
+            "What needs the oven longest comes first.\n\n1. **Roast vegetables**, 45 minutes",
+            status="interrupted",
+            error=failure,
+            stats=None,
+        ),
+    ]
+    window.chat.open("Dinner for six, one oven")
     workspace.engine.become(death=death)
     workspace.library.delete(["Naming a sailing boat"])
+    return window
+
+
+def finding() -> QWidget:
+    """Looking for words in a conversation."""
+    window = at_work(inspector=False)
+    window.pane.open_find()  # type: ignore[attr-defined]
+    window.pane.find_bar.field.setText("prime")  # type: ignore[attr-defined]
     return window
 
 
@@ -128,6 +188,47 @@ def crash() -> QWidget:
     """A fault of our own."""
     trace = 'Traceback (most recent call last):\n  File "app/x.py", line 3\nKeyError: 3'
     return CrashSheet(CrashReport("KeyError: 3", f"Martlet 1.0\nmacOS 15.1, arm64\n\n{trace}\n"))
+
+
+def deleted() -> QWidget:
+    """Recently Deleted."""
+    library = FakeLibrary()
+    sheet = DeletedSheet(library)  # type: ignore[arg-type]
+    sheet.library_kept = library  # type: ignore[attr-defined]
+    library.deleted_listed.emit(
+        tuple(replace(c, deleted_at=c.updated_at) for c in LIBRARY.conversations[:4])
+    )
+    sheet._list.set_current("Dinner for six, one oven")
+    return sheet
+
+
+def own_settings() -> QWidget:
+    """What one conversation does differently."""
+    workspace = FakeWorkspace()
+    workspace.library.become(LIBRARY)
+    chat = workspace.new_chat()
+    chat.open("Dinner for six, one oven")
+    chat.set_overrides(Overrides(sampling=Sampling(temperature=0.7), thinking=False))
+    settings = Settings(presets=(Preset("Precise"),))
+    sheet = ConversationSettings(chat, settings)
+    sheet.workspace_kept = workspace  # type: ignore[attr-defined]
+    return sheet
+
+
+def settings_window() -> QWidget:
+    """The window itself, with its toolbar."""
+    workspace = FakeWorkspace()
+    pages = (
+        GeneralPage(workspace.settings),  # type: ignore[arg-type]
+        MemoryPage(workspace.settings, workspace.engine, Path("/models")),  # type: ignore[arg-type]
+        AnsweringPage(workspace.settings),  # type: ignore[arg-type]
+        PrivacyPage(),
+        FoldersPage(workspace.settings, Path("/Users/ada/Martlet"), Path("/Users/ada/Logs")),  # type: ignore[arg-type]
+    )
+    window = SettingsWindow(pages, QSettings())
+    window.workspace_kept = workspace  # type: ignore[attr-defined]
+    window.show_page(0)
+    return window
 
 
 def _moment(moment: int) -> dict[str, object]:
@@ -163,11 +264,19 @@ PAGE = (680, 480)
 SCENES: list[Scene] = [
     Scene("first-start", first_start),
     Scene("first-start-narrow", first_start, NARROW),
+    Scene("empty", empty),
     Scene("at-work", at_work),
+    Scene("at-work-narrow", partial(at_work, inspector=False), NARROW),
+    Scene("at-work-200", partial(at_work, 200)),
+    Scene("at-work-200-narrow", partial(at_work, 200, inspector=False), NARROW),
+    Scene("finding", finding),
     Scene("engine-died", engine_died),
     Scene("engine-died-narrow", engine_died, NARROW),
     Scene("searching", searching),
     Scene("crash", crash, (600, 400)),
+    Scene("deleted", deleted, (480, 400)),
+    Scene("conversation-settings", own_settings, (560, 620)),
+    Scene("settings-window", settings_window, (680, 480)),
     Scene("settings-general", _page(lambda w: GeneralPage(w.settings)), PAGE),  # type: ignore[arg-type]
     Scene(
         "settings-memory",
@@ -184,3 +293,4 @@ SCENES: list[Scene] = [
         PAGE,
     ),
 ]
+SCENES += [Scene(name, make, (900, 760)) for name, make in TRANSCRIPT_SCENES.items()]

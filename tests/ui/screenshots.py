@@ -13,20 +13,22 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from PySide6.QtCore import QElapsedTimer, QEvent, QLocale
+from PySide6.QtCore import QElapsedTimer, QLocale
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 
 from app.ui import theme
-from tests.ui.scenes import SCENES, Scene
+from app.ui.translation import install_translations
+from tests.ui.scenes import SCENES, Scene, dispose
 
-SETTLE_MS = 400  # layouts, slides and work handed to other threads
+SETTLE_MS = 1500  # layouts, slides, and the typesetter's process
 
 
 def main(outdir: Path, word: str = "") -> int:
     """Write the pictures; how many were written."""
     QLocale.setDefault(QLocale("en_GB"))
     application = QApplication(sys.argv[:1])
+    install_translations(application, QLocale("en_GB"))
     system_font = QFont("Inter")  # what comes nearest to a Mac's
     system_font.setPixelSize(13)
     application.setFont(system_font)
@@ -48,7 +50,7 @@ def _picture(scene: Scene, target: Path) -> None:
     widget.show()
     _settle(SETTLE_MS)
     widget.grab().save(str(target))
-    _dispose(widget)
+    dispose(widget)
 
 
 def _settle(milliseconds: int) -> None:
@@ -56,12 +58,6 @@ def _settle(milliseconds: int) -> None:
     clock.start()
     while clock.elapsed() < milliseconds:
         QApplication.processEvents()
-
-
-def _dispose(widget: QWidget) -> None:
-    widget.close()
-    widget.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 if __name__ == "__main__":

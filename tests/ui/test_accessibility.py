@@ -8,7 +8,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.ui.scenes import SCENES, Scene
+from tests.ui.scenes import SCENES, Scene, dispose
 
 CONTROLS = {
     QAccessible.Role.Button,
@@ -49,15 +49,19 @@ def nameless(widget: QWidget) -> list[str]:
 
 
 @pytest.fixture
-def shown(qtbot: QtBot) -> Callable[[Scene], QWidget]:
+def shown(qtbot: QtBot) -> Iterator[Callable[[Scene], QWidget]]:
+    widgets: list[QWidget] = []
+
     def show(scene: Scene) -> QWidget:
         widget = scene.make()
-        qtbot.addWidget(widget)
+        widgets.append(widget)
         widget.resize(*scene.size)
         widget.show()
         return widget
 
-    return show
+    yield show
+    for widget in widgets:
+        dispose(widget)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)

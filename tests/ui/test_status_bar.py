@@ -13,6 +13,7 @@ from tests.ui.fakes import loaded_state
 def bar(qtbot: QtBot) -> StatusBar:
     made = StatusBar()
     qtbot.addWidget(made)
+    made.resize(1000, 28)
     return made
 
 
@@ -30,6 +31,15 @@ def test_while_answering_it_has_them_all(bar: StatusBar) -> None:
 def test_idle_model_has_no_rates(bar: StatusBar) -> None:
     bar.show_state(loaded_state())
     assert bar.line() == "Ready · 2.6 GB · expert pool 900 MB · Memory pressure: normal"
+
+
+def test_narrow_window_leaves_the_pool_out(qtbot: QtBot, bar: StatusBar) -> None:
+    bar.show()
+    bar.show_state(loaded_state())
+    bar.resize(600, 28)
+    assert bar.line() == "Ready · 2.6 GB · Memory pressure: normal"
+    bar.resize(1000, 28)
+    assert "expert pool 900 MB" in bar.line()
 
 
 def test_figures_go_when_the_engine_does(bar: StatusBar) -> None:

@@ -48,7 +48,8 @@ class SettingsWindow(QMainWindow):
         group = QActionGroup(self)
         for place, page in enumerate(self._pages):
             self._stack.addWidget(page)
-            action = QAction(theme.icon(page.icon, Role.SECONDARY), page.title, group)
+            title = page.title.replace("&", "&&")  # or it would mark a mnemonic
+            action = QAction(theme.icon(page.icon, Role.SECONDARY), title, group)
             action.setCheckable(True)
             action.setMenuRole(QAction.MenuRole.NoRole)
             action.triggered.connect(lambda _=False, place=place: self.show_page(place))

@@ -25,12 +25,13 @@ class Feed(QObject):
     def __init__(
         self, chat: ChatController, page: Page, column: Column, scroller: Scroller
     ) -> None:
-        super().__init__()
+        super().__init__(scroller)  # what waits to be shown ends with what shows it
         self._chat = chat
         self._page = page
         self._column = column
         self._scroller = scroller
         self._flow = Flow(self._grow)
+        self._flow.setParent(self)
         self._conversation = ""
         self._places: dict[str, Anchor | None] = {}
         self._activity = Activity()
@@ -92,6 +93,7 @@ class Feed(QObject):
         self._conversation = conversation.id if conversation else ""
         self._edited = ""
         self._replace(0, messages)
+        self._page.formulas.forget()
         place = self._places.get(self._conversation)
         if place is None:
             self._scroller.follow()
