@@ -9,9 +9,18 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.protocol import Cancel, Command, CountTokens, Generate, Quit, Resize, Stats
+from engine.protocol import (
+    Cancel,
+    Command,
+    Continue,
+    CountTokens,
+    Generate,
+    Quit,
+    Resize,
+    Stats,
+)
 
-_QUICK = (Resize, Stats, CountTokens)
+_QUICK = (Continue, Resize, Stats, CountTokens)
 
 
 class Mailbox:

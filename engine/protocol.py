@@ -18,6 +18,7 @@ VERSION = 1
 MAX_LINE_BYTES = 64 * 2**20  # a conversation of many times the largest context
 
 PressureLevel = Literal["normal", "warning", "critical"]
+ThermalState = Literal["nominal", "fair", "serious", "critical"]
 
 
 class BadLine(ValueError):
@@ -93,6 +94,11 @@ class Resize:
     """Keep within `memory_bytes` from now on."""
 
     memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Go on with an answer that is paused for want of memory, whatever the pressure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +202,9 @@ class EngineStats:
     token_ms: float  # one token, of which `disk_ms` waiting for the disk
     disk_ms: float
     pressure: PressureLevel = "normal"
+    thermal: ThermalState = "nominal"
+    low_power: bool = False  # the machine saves power
+    paused: str = ""  # why the answer stands still, for a person; it goes on by itself, or Continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +214,14 @@ class MemoryChanged:
     level: PressureLevel
     message: str
     plan: MemoryPlan
+
+
+@dataclass(frozen=True, slots=True)
+class StorageChanged:
+    """The model's files, which could not be read, can be read again; or they are other ones."""
+
+    usable: bool  # whether answers can go on; else the model must be loaded again
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +242,9 @@ class Bug:
     traceback: str
 
 
-Command: TypeAlias = Load | Unload | Generate | Cancel | Resize | Stats | CountTokens | Quit
+Command: TypeAlias = (
+    Load | Unload | Generate | Cancel | Continue | Resize | Stats | CountTokens | Quit
+)
 Event: TypeAlias = (
     Ready
     | Loading
@@ -238,6 +257,7 @@ Event: TypeAlias = (
     | TokensCounted
     | EngineStats
     | MemoryChanged
+    | StorageChanged
     | Failed
     | Bug
 )

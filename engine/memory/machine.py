@@ -1,51 +1,58 @@
-"""What memory this machine has, and how much of it this process has used.
+"""What memory this machine has, and how much of it this process uses: one face of two systems."""
 
-Linux: /proc/meminfo and the control group's limit. macOS: the kernel's page counts.
-"""
-
-import os
-import resource
 import sys
-from pathlib import Path
 
-_UNLIMITED = 2**60
+from engine.memory import linux, macos
+from engine.protocol import PressureLevel
+
+GB = 1_000_000_000
+
+if sys.platform == "darwin":
+    _system = macos
+else:
+    _system = linux
 
 
 def total_bytes() -> int:
     """Physical memory, or the control group's limit where that is lower."""
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(physical, _cgroup_limit_bytes())
+    return _system.total_bytes()
 
 
 def available_bytes() -> int:
     """Memory that could be taken without pushing others out."""
-    if sys.platform != "linux":
-        return total_bytes() // 2
-    fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    free = int(fields["MemAvailable"].split()[0]) * 1024
-    return min(free, _cgroup_limit_bytes())
-
-
-def peak_bytes() -> int:
-    """The most resident memory this process has had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return _system.available_bytes()
 
 
 def used_bytes() -> int:
-    """The resident memory of this process now; on macOS the most it has had."""
-    if sys.platform != "linux":
-        return peak_bytes()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    """What this process takes now: on Linux its resident memory, on macOS its footprint."""
+    return _system.footprint_bytes()
 
 
-def _cgroup_limit_bytes() -> int:
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            text = Path(path).read_text().strip()
-        except OSError:
-            continue
-        if text.isdigit():
-            return min(int(text), _UNLIMITED)
-    return _UNLIMITED
+def peak_bytes() -> int:
+    """The most that this process has taken."""
+    return _system.peak_bytes()
+
+
+def compressed_bytes() -> int:
+    """Memory of this process that the system has compressed or swapped out."""
+    return _system.compressed_bytes()
+
+
+def reported_level() -> PressureLevel | None:
+    """The memory pressure that the system itself names now; None where it names none."""
+    return _system.reported_level()
+
+
+def working_set_bytes() -> int | None:
+    """What a GPU lets a process use at most; None without one."""
+    return _system.working_set_bytes()
+
+
+def return_freed() -> None:
+    """Give freed memory that the C library keeps for later back to the system."""
+    _system.return_freed()
+
+
+def spare_bytes(total: int) -> int:
+    """What a machine with `total` bytes should keep free, so that other programs stay alive."""
+    return max(total // 20, min(3 * GB // 2, total * 3 // 16))

@@ -1,0 +1,77 @@
+"""Pressure: how short memory is, from whatever the system tells and from what can be asked.
+
+`on_pressure` is the one seam: every source calls it, from any thread, with a level. An event says
+that it was so just then; it counts for a while and expires by itself, so nothing depends on an
+"all clear" that may never come. Knows nothing of models.
+"""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from engine.memory import linux, machine
+from engine.memory.dispatch import DispatchSource
+from engine.memory.stalls import StallTriggers
+from engine.protocol import PressureLevel
+
+HOLD_S = 5.0  # two windows of Linux's triggers, and some
+SEVERITY: dict[PressureLevel, int] = {"normal": 0, "warning": 1, "critical": 2}
+
+log = logging.getLogger(__name__)
+
+
+class PressureSource(Protocol):
+    """Something that calls `on_pressure` until it is closed."""
+
+    def close(self) -> None:
+        """Nothing is called after that."""
+
+
+class Pressure:
+    """The level in force, and whether there is news of it."""
+
+    def __init__(
+        self,
+        asked: Callable[[], PressureLevel | None] = machine.reported_level,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._asked = asked
+        self._clock = clock
+        self._until: dict[PressureLevel, float] = {}  # level -> when its last event expires
+        self._lock = threading.Lock()
+        self._news = False
+
+    def on_pressure(self, level: PressureLevel) -> None:
+        """An event, from any thread. That all is well again is not believed: it shows."""
+        if level == "normal":
+            return
+        with self._lock:
+            self._until[level] = self._clock() + HOLD_S
+            self._news = True
+
+    def take_news(self) -> bool:
+        """Whether an event has come since the last call."""
+        with self._lock:
+            news, self._news = self._news, False
+            return news
+
+    def level(self) -> PressureLevel:
+        """The worst of what was told lately and of what the system says when asked."""
+        now = self._clock()
+        with self._lock:
+            told = [level for level, until in self._until.items() if now < until]
+        return max(*told, self._asked() or "normal", "normal", key=SEVERITY.__getitem__)
+
+
+def open_source(on_pressure: Callable[[PressureLevel], None]) -> PressureSource | None:
+    """This system's events; None where it has none, which the log tells: then polling is all."""
+    try:
+        if sys.platform == "darwin":
+            return DispatchSource(on_pressure)
+        return StallTriggers(linux.pressure_file(), on_pressure)
+    except (OSError, AttributeError, ValueError) as error:
+        log.info("memory pressure is polled only: %s", error)
+        return None
