@@ -22,7 +22,7 @@ from app.blocks.line import (
 )
 from app.blocks.open_block import OpenBlock
 
-PROSE_LIMIT = 1500  # characters; after that the next paragraph begins another block
+PROSE_LIMIT = 900  # characters; after that the next paragraph begins another block
 LINE_LIMIT = 4000  # characters; a longer line of prose is cut at a space
 MATH_LIMIT = 4000  # characters; what has no closing bracket by then is no formula
 

@@ -19,6 +19,7 @@ IDLE_MS = 60_000
 MOST_DEATHS = 3  # in a row
 KEPT_FORMULAS = 2000
 KEPT_CODES = 40
+TELL_MS = 80
 REPLIES = 8  # read at once; the window has other things to do
 
 _ROOT = Path(__file__).parents[2]  # where `-m app` finds the package
@@ -55,6 +56,10 @@ class Typesetter(QObject):
         self._idle.setSingleShot(True)
         self._idle.setInterval(IDLE_MS)
         self._idle.timeout.connect(self.close)
+        self._telling = QTimer(self)  # of formulas: every telling lays text out anew
+        self._telling.setSingleShot(True)
+        self._telling.setInterval(TELL_MS)
+        self._telling.timeout.connect(self.formulas_changed)
 
     def formula(self, latex: str, *, display: bool) -> Formula | None:
         """The drawing of a formula; None while it is not known, and where it cannot be drawn."""
@@ -125,8 +130,8 @@ class Typesetter(QObject):
         else:
             QTimer.singleShot(0, self._read)
         self._deaths = 0
-        if formulas:
-            self.formulas_changed.emit()
+        if formulas and not self._telling.isActive():
+            self._telling.start()
         if not self._asked:
             self._idle.start()
 

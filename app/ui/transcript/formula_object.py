@@ -1,4 +1,8 @@
-"""Formulas in running text: one object character each, which stands on the line's baseline."""
+"""Formulas in running text: one object character each, which stands on the line's baseline.
+
+The layout asks for an object's size many times, also while painting. So all that is known of a
+formula at a size and in a colour is worked out once (`_Setting`) and found by its number.
+"""
 
 from dataclasses import dataclass
 
@@ -7,10 +11,9 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontInfo,
-    QFontMetrics,
+    QFontMetricsF,
     QPainter,
     QPixmap,
-    QPixmapCache,
     QPyTextObject,
     QTextCharFormat,
     QTextDocument,
@@ -20,62 +23,72 @@ from PySide6.QtSvg import QSvgRenderer
 
 from app.blocks.drawing import Formula
 from app.blocks.math_span import MathSpan
-from app.blocks.typesetter import Typesetter
 
 OBJECT_CHARACTER = "\ufffc"
-_HANG = 1.9
 SIZE = 1.12  # the font's small letters are smaller than those of interface fonts
 
 _TYPE = QTextFormat.ObjectTypes.UserObject + 1
-_LATEX = QTextFormat.Property.UserProperty + 1
-_SOURCE = QTextFormat.Property.UserProperty + 2
-_DISPLAY = QTextFormat.Property.UserProperty + 3
+_SOURCE = QTextFormat.Property.UserProperty + 1
+_NUMBER = QTextFormat.Property.UserProperty + 2
+_HANG = 1.9  # of the font's descent: what hangs lower needs a higher line
 
 
-def formula_format(
-    span: MathSpan, formula: Formula, base: QTextCharFormat, font: QFont
-) -> QTextCharFormat:
-    """The format of a formula's object character, within text of format `base` in a font."""
-    chosen = QTextCharFormat(base)
-    chosen.setObjectType(_TYPE)
-    chosen.setFont(
-        font, QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly
-    )
-    if not _fits_line(formula, font):
-        chosen.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
-    chosen.setProperty(_LATEX, span.latex)
-    chosen.setProperty(_SOURCE, span.source)
-    chosen.setProperty(_DISPLAY, span.display)
-    return chosen
+@dataclass(slots=True)
+class _Setting:
+    """A formula at a size and in a colour."""
 
-
-def source_of(chosen: QTextCharFormat) -> str:
-    """The formula that an object character stands for, as it was written; "" if it is none."""
-    return str(chosen.property(_SOURCE)) if chosen.objectType() == _TYPE else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a formula stands in the room that the layout gives it."""
-
-    size: QSizeF
-    above: float  # from the top of that room to the baseline
+    formula: Formula
+    em: float  # px
+    ink: QColor
+    room: QSizeF
+    above: float  # from the top of the room to the baseline
+    pixmap: QPixmap | None = None
 
 
 class FormulaObject(QPyTextObject):
     """Tells the layout how large formulas are, and paints them."""
 
-    def __init__(self, typesetter: Typesetter) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._typesetter = typesetter
+        self._settings: list[_Setting] = []
+        self._forms: dict[tuple[MathSpan, int], QTextCharFormat] = {}
 
     def attach(self, document: QTextDocument) -> None:
+        """Let a document show formulas."""
         document.documentLayout().registerHandler(_TYPE, self)
 
+    def forget(self) -> None:
+        """Sizes or colours changed; all documents are made anew."""
+        self._settings.clear()
+        self._forms.clear()
+
+    def form(self, span: MathSpan, formula: Formula, font: QFont, ink: QColor) -> QTextCharFormat:
+        """The format of a formula's object character."""
+        key = (span, ink.rgba())
+        if key not in self._forms:
+            self._forms[key] = self._new_form(span, formula, font, ink)
+        return self._forms[key]
+
+    def _new_form(
+        self, span: MathSpan, formula: Formula, font: QFont, ink: QColor
+    ) -> QTextCharFormat:
+        em = QFontInfo(font).pixelSize() * SIZE
+        metrics = QFontMetricsF(font)
+        form = QTextCharFormat()
+        form.setFont(font)
+        form.setObjectType(_TYPE)
+        form.setProperty(_SOURCE, span.source)
+        form.setProperty(_NUMBER, len(self._settings))
+        if formula.descent * em <= metrics.descent() * _HANG:
+            room, above = _standing(formula, em)
+        else:
+            form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
+            room, above = _centred(formula, em, round(metrics.xHeight()))
+        self._settings.append(_Setting(formula, em, ink, room, above))
+        return form
+
     def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:  # noqa: N803
-        chosen = format.toCharFormat()
-        formula = self._formula(chosen)
-        return _place(formula, chosen).size if formula else QSizeF()
+        return self._settings[format.intProperty(_NUMBER)].room
 
     def drawObject(
         self,
@@ -85,62 +98,39 @@ class FormulaObject(QPyTextObject):
         posInDocument: int,  # noqa: N803
         format: QTextFormat,
     ) -> None:
-        chosen = format.toCharFormat()
-        if formula := self._formula(chosen):
-            em = _em(chosen.font())
-            baseline = QRectF(rect).top() + _place(formula, chosen).above
-            where = QPointF(QRectF(rect).left(), baseline - formula.ascent * em)
-            paint_formula(painter, where, formula, em, chosen.foreground().color())
-
-    def _formula(self, chosen: QTextCharFormat) -> Formula | None:
-        latex, display = str(chosen.property(_LATEX)), bool(chosen.property(_DISPLAY))
-        return self._typesetter.formula(latex, display=display)
+        setting = self._settings[format.intProperty(_NUMBER)]
+        ratio = painter.device().devicePixelRatio()
+        if setting.pixmap is None or setting.pixmap.devicePixelRatio() != ratio:
+            setting.pixmap = _drawn(setting, ratio)
+        corner = QRectF(rect).topLeft()
+        lift = setting.above - setting.formula.ascent * setting.em
+        painter.drawPixmap(corner + QPointF(0, lift), setting.pixmap)
 
 
-def _em(font: QFont) -> float:
-    return QFontInfo(font).pixelSize() * SIZE
+def source_of(form: QTextCharFormat) -> str:
+    """The formula that an object character stands for, as it was written; "" if it is none."""
+    return str(form.property(_SOURCE)) if form.objectType() == _TYPE else ""
 
 
-def _fits_line(formula: Formula, font: QFont) -> bool:
-    """Whether a formula hangs no lower than the room between lines allows."""
-    return formula.descent * _em(font) <= QFontMetrics(font).descent() * _HANG
+def _standing(formula: Formula, em: float) -> tuple[QSizeF, float]:
+    """Room above the baseline only: Qt lets objects stand on it, and painting may reach below."""
+    return QSizeF(formula.width * em, formula.ascent * em), formula.ascent * em
 
 
-def _place(formula: Formula, chosen: QTextCharFormat) -> _Place:
-    """The room for a formula.
-
-    Qt lets an object stand on the baseline, so that what hangs below is painted outside its room,
-    or centres it on half the height of an "x": then the room is made so that this is right.
-    """
-    font = chosen.font()
-    em = _em(font)
-    ascent, descent = formula.ascent * em, formula.descent * em
-    if chosen.verticalAlignment() != QTextCharFormat.VerticalAlignment.AlignMiddle:
-        return _Place(QSizeF(formula.width * em, ascent), ascent)
-    shift = QFontMetrics(font).xHeight() / 2
+def _centred(formula: Formula, em: float, x_height: int) -> tuple[QSizeF, float]:
+    """Room that is right if Qt centres it on half the height of an "x"."""
+    ascent, descent, shift = formula.ascent * em, formula.descent * em, x_height / 2
     height = max(2 * ascent - shift, 2 * descent + shift)
-    return _Place(QSizeF(formula.width * em, height), (height + shift) / 2)
+    return QSizeF(formula.width * em, height), (height + shift) / 2
 
 
-def paint_formula(
-    painter: QPainter, where: QPointF, formula: Formula, em: float, ink: QColor
-) -> None:
-    """Paint a formula with its top left corner at a point; `em` is the font's size in pixels."""
-    ratio = painter.device().devicePixelRatio()
-    key = f"{hash(formula.svg)}:{em}:{ink.name()}:{ratio}"
-    pixmap = QPixmap()
-    if not QPixmapCache.find(key, pixmap):
-        pixmap = _drawn(formula, em, ink, ratio)
-        QPixmapCache.insert(key, pixmap)
-    painter.drawPixmap(where, pixmap)
-
-
-def _drawn(formula: Formula, em: float, ink: QColor, ratio: float) -> QPixmap:
+def _drawn(setting: _Setting, ratio: float) -> QPixmap:
+    formula, em = setting.formula, setting.em
     size = QSizeF(formula.width * em, (formula.ascent + formula.descent) * em)
     pixmap = QPixmap((size * ratio).toSize().expandedTo(QSizeF(1, 1).toSize()))
     pixmap.setDevicePixelRatio(ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
-    svg = formula.svg.replace("currentColor", ink.name())
+    svg = formula.svg.replace("currentColor", setting.ink.name())
     painter = QPainter(pixmap)
     QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(QPointF(), size))
     painter.end()

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 from app.blocks.math_span import MathSpan, cut_math
 from app.ui import theme
 from app.ui.theme import Role
-from app.ui.transcript.formula_object import OBJECT_CHARACTER, formula_format
+from app.ui.transcript.formula_object import OBJECT_CHARACTER
 from app.ui.transcript.ornaments import silence_lists, take_over
 from app.ui.transcript.page import Page
 
@@ -43,8 +43,10 @@ class _Ink:
     headings: tuple[QTextCharFormat, ...]
 
 
-def write_markdown(document: QTextDocument, markdown: str, page: Page, role: Role) -> bool:
-    """Fill a document; whether it shows a formula's source until its drawing is made."""
+def write_markdown(
+    document: QTextDocument, markdown: str, page: Page, role: Role
+) -> list[MathSpan]:
+    """Fill a document; the formulas whose source it shows until their drawings are made."""
     cut = cut_math(markdown)
     document.setIndentWidth(page.em * 1.6)
     document.setMarkdown(cut.text, FEATURES)
@@ -52,14 +54,14 @@ def write_markdown(document: QTextDocument, markdown: str, page: Page, role: Rol
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
     marks = list(_style(document, cursor, page, ink, set(cut.spans)))
-    waits = False
+    waits: list[MathSpan] = []
     for position, letter in reversed(marks):
         cursor.setPosition(position)
         cursor.setPosition(position + 1, QTextCursor.MoveMode.KeepAnchor)
         if letter == OBJECT_CHARACTER:
             _image_to_link(cursor, ink)
-        else:
-            waits |= _put_formula(cursor, cut.spans[letter], page, role)
+        elif _put_formula(cursor, cut.spans[letter], page, role):
+            waits.append(cut.spans[letter])
     silence_lists(document)
     cursor.endEditBlock()
     return waits
@@ -160,16 +162,14 @@ def _space_below(block: QTextBlock, level: int) -> float:
 
 def _put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) -> bool:
     """Put a formula in place of the selected mark; whether its drawing is still being made."""
-    base = cursor.charFormat()
-    base.clearProperty(QTextFormat.Property.BackgroundBrush)
     formula = page.typesetter.formula(span.latex, display=span.display)
     if formula is not None:
-        base.setForeground(theme.color(role))
-        font = base.font().resolve(page.reading_font)
-        cursor.insertText(OBJECT_CHARACTER, formula_format(span, formula, base, font))
+        form = page.formulas.form(span, formula, page.reading_font, theme.color(role))
+        cursor.insertText(OBJECT_CHARACTER, form)
         return False
-    base.setFontFamilies(page.code_font.families())
-    cursor.insertText(span.source, base)
+    source = QTextCharFormat()
+    source.setFontFamilies(page.code_font.families())
+    cursor.insertText(span.source, source)
     return page.typesetter.waits_for(span.latex, display=span.display)
 
 

@@ -32,13 +32,14 @@ class Page(QObject):
     def __init__(self, typesetter: Typesetter) -> None:
         super().__init__()
         self.typesetter = typesetter
-        self.formulas = FormulaObject(typesetter)
+        self.formulas = FormulaObject()
         self.wraps_code = False  # as chosen last
         self.set_scale(1.0)
 
     def set_scale(self, scale: float) -> None:
-        """Let text be so many times as large; also after the system's font changed."""
+        """Let text be so many times as large; also after the system's font or colours changed."""
         self.scale = scale
+        self.formulas.forget()
         self.reading_font = theme.font(theme.READING, scale=scale)
         self.code_font = theme.code_font(scale)
         self.em = QFontInfo(self.reading_font).pixelSize()

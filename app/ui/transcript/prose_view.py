@@ -8,7 +8,7 @@ from app.blocks.math_span import MathSpan
 from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.document_text import DocumentText
-from app.ui.transcript.formula_object import OBJECT_CHARACTER, formula_format
+from app.ui.transcript.formula_object import OBJECT_CHARACTER
 from app.ui.transcript.markdown import write_markdown
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
@@ -22,7 +22,7 @@ class ProseView(PieceView):
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(page, parent)
         self._text = DocumentText(page, self)
-        self._waits = False
+        self._waits_for: list[MathSpan] = []
         page.formulas.attach(self._text.document)
         page.typesetter.formulas_changed.connect(self._formulas_changed)
 
@@ -33,7 +33,7 @@ class ProseView(PieceView):
     def fill(self, piece: Piece) -> None:
         self._text.role = Role.SECONDARY if piece.is_quiet else Role.TEXT
         self._text.caret = piece.is_open
-        self._waits = self._write(piece)
+        self._waits_for = self._write(piece)
         self._text.setAccessibleName(self._text.document.toPlainText())
         self._text.update()
 
@@ -42,13 +42,15 @@ class ProseView(PieceView):
         self._text.resize(width, height)
         return height
 
-    def _write(self, piece: Piece) -> bool:
-        """Fill the document; whether it waits for drawings of formulas."""
+    def _write(self, piece: Piece) -> list[MathSpan]:
+        """Fill the document; the formulas whose drawings are still being made."""
         assert piece.block is not None
         return write_markdown(self._text.document, piece.block.text, self.page, self._text.role)
 
     def _formulas_changed(self) -> None:
-        if self._waits and self.piece is not None:
+        waits = self.page.typesetter.waits_for
+        news = any(not waits(span.latex, display=span.display) for span in self._waits_for)
+        if news and self.piece is not None:
             self.fill(self.piece)
             self.resized.emit()
 
@@ -68,7 +70,7 @@ class MathView(ProseView):
         self._scroll.setGeometry(0, 0, width, whole)
         return whole
 
-    def _write(self, piece: Piece) -> bool:
+    def _write(self, piece: Piece) -> list[MathSpan]:
         assert piece.block is not None
         latex = piece.block.text.strip()
         typesetter = self.page.typesetter
@@ -77,16 +79,16 @@ class MathView(ProseView):
         middle = QTextBlockFormat()
         middle.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         cursor.setBlockFormat(middle)
-        form = QTextCharFormat()
+        span = MathSpan(latex, f"$$\n{latex}\n$$", display=True)
         formula = None if piece.is_open else typesetter.formula(latex, display=True)
         if formula is not None:
-            form.setForeground(theme.color(self._text.role))
-            span = MathSpan(latex, f"$$\n{latex}\n$$", display=True)
-            cursor.insertText(
-                OBJECT_CHARACTER, formula_format(span, formula, form, self.page.reading_font)
-            )
-            return False
+            ink = theme.color(self._text.role)
+            form = self.page.formulas.form(span, formula, self.page.reading_font, ink)
+            cursor.insertText(OBJECT_CHARACTER, form)
+            return []
+        form = QTextCharFormat()
         form.setFontFamilies(self.page.code_font.families())
         form.setForeground(theme.color(Role.SECONDARY))
         cursor.insertText(piece.block.text.strip(), form)
-        return not piece.is_open and typesetter.waits_for(latex, display=True)
+        waits = not piece.is_open and typesetter.waits_for(latex, display=True)
+        return [span] if waits else []

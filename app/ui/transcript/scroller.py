@@ -38,6 +38,7 @@ class Scroller(QObject):
         self._anchor: Anchor | None = None
         self._is_arranging = False
         self._was_away = False
+        self._shown = 0  # the bar's value for which the widgets were placed
         self._idle = QTimer(self)
         self._idle.setSingleShot(True)
         self._idle.timeout.connect(self._work_ahead)
@@ -126,12 +127,19 @@ class Scroller(QObject):
         top, height = self._bar.value(), self._viewport.height()
         kept = int(height * _KEPT)
         self._column.release(top - kept, top + height + kept)
+        self._shift(self._shown - top)
         self._column.place(top)
         self.arranged.emit()
         away = not self._following and not self._is_at_end()
         if away != self._was_away:
             self._was_away = away
             self.left_end.emit(away)
+
+    def _shift(self, pixels: int) -> None:
+        """Move what is painted, so that only what comes into sight must be painted anew."""
+        self._shown -= pixels
+        if pixels and abs(pixels) < self._viewport.height():
+            self._viewport.scroll(0, pixels)
 
     def _take_anchor(self) -> None:
         top = self._bar.value()
@@ -151,7 +159,7 @@ class Scroller(QObject):
                 changed |= self._column.realise(start, end, most=1)
                 if perf_counter() - begun > _SLICE_S:
                     break
-        if not changed and self._column.is_real(top - ahead, top + height + ahead):
-            self._column.place(top)
-        else:
+        if changed or not self._column.is_real(top - ahead, top + height + ahead):
             self.arrange()
+        else:
+            self._place()

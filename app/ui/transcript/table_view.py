@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from app.blocks.math_span import MathSpan
 from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.markdown import write_markdown
@@ -66,7 +67,7 @@ class TableView(ProseView):
         assert self.piece.block is not None
         return self.page.px(6) * self.piece.block.indent
 
-    def _write(self, piece: Piece) -> bool:
+    def _write(self, piece: Piece) -> list[MathSpan]:
         assert piece.block is not None
         document = self._text.document
         waits = write_markdown(document, piece.block.text, self.page, self._text.role)

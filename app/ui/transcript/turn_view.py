@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QEnterEvent, QFocusEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.ui import theme
@@ -65,6 +65,7 @@ class TurnView(QWidget):
         self._has_ring = False
         self._margin = page.px(_OUTSET)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # it grows at its end
         self.refresh()
 
     @property
@@ -189,6 +190,11 @@ class TurnView(QWidget):
         self._has_ring = False
         self.show_activity()
         super().focusOutEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._is_selected or self._has_ring:
+            self.update()  # the outline is all around
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -39,6 +39,11 @@ from app.ui.transcript.turn_view import TurnView
 
 _TO_START = QKeySequence.StandardKey.MoveToStartOfDocument
 _TO_END = QKeySequence.StandardKey.MoveToEndOfDocument
+_LOOKS = (
+    QEvent.Type.PaletteChange,
+    QEvent.Type.ApplicationFontChange,
+    QEvent.Type.FontChange,
+)
 _MOUSE = (
     QEvent.Type.MouseButtonPress,
     QEvent.Type.MouseButtonDblClick,
@@ -340,8 +345,6 @@ class TranscriptView(QAbstractScrollArea):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self._rebuild()
-        elif event.type() in (QEvent.Type.ApplicationFontChange, QEvent.Type.FontChange):
+        if event.type() in _LOOKS:
             self._page.set_scale(self._page.scale)
             self._rebuild()
