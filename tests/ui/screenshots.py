@@ -15,13 +15,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from PySide6.QtCore import QElapsedTimer, QLocale
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.ui import theme
+from app.ui.transcript import TranscriptView
 from app.ui.translation import install_translations
 from tests.ui.scenes import SCENES, Scene, dispose
 
-SETTLE_MS = 1500  # layouts, slides, and the typesetter's process
+SETTLE_MS = 400  # layouts and slides
+TYPESET_MS = 20_000  # at most, for the process that colours code and draws formulas
 
 
 def main(outdir: Path, word: str = "") -> int:
@@ -48,16 +50,21 @@ def _picture(scene: Scene, target: Path) -> None:
     widget = scene.make()
     widget.resize(*scene.size)
     widget.show()
-    _settle(SETTLE_MS)
+    _settle(widget)
     widget.grab().save(str(target))
     dispose(widget)
 
 
-def _settle(milliseconds: int) -> None:
+def _settle(widget: QWidget) -> None:
     clock = QElapsedTimer()
     clock.start()
-    while clock.elapsed() < milliseconds:
+    while clock.elapsed() < SETTLE_MS or (_is_typesetting(widget) and clock.elapsed() < TYPESET_MS):
         QApplication.processEvents()
+
+
+def _is_typesetting(widget: QWidget) -> bool:
+    views = [widget, *widget.findChildren(TranscriptView)]
+    return any(view.typesetter._asked for view in views if isinstance(view, TranscriptView))
 
 
 if __name__ == "__main__":
