@@ -34,7 +34,7 @@ _COLUMNS = "c.id, c.title, c.first_words, m.id, m.text, m.created_at"
 
 
 def search(db: sqlite3.Connection, query: str) -> SearchResults:
-    """All terms of `query` (split at blanks) must occur; titles first, then the best messages."""
+    """All terms of `query` (split at blanks) must occur; titles first, then messages, latest first."""
     terms = query[:LONGEST_QUERY].replace("\0", " ").split()
     if not terms:
         return SearchResults(query, ())
@@ -60,7 +60,7 @@ def _search_index(db: sqlite3.Connection, terms: list[str]) -> list[tuple[Any, .
     quoted = " ".join('"' + term.replace('"', '""') + '"' for term in terms)
     return db.execute(
         f"SELECT {_COLUMNS} FROM words JOIN message m ON m.number = words.rowid {_FROM_MESSAGES}"
-        " AND words MATCH ? ORDER BY words.rank LIMIT ?",
+        " AND words MATCH ? ORDER BY words.rowid DESC LIMIT ?",
         (f"{quoted}*", MOST_HITS + 1),  # the last word may be unfinished
     ).fetchall()
 

@@ -157,7 +157,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found, best conversations first. `query` tells which search this answers."""
+    """What a search found: titles, then messages, latest first. `query` tells which search it is."""
 
     query: str
     hits: tuple[SearchHit, ...]

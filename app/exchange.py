@@ -69,7 +69,7 @@ def _text(db: sqlite3.Connection, id: str, form: Form) -> str | None:
         archive = read_archive(db, id)
         return to_text(archive) if archive else None
     chat = read_chat(db, id)
-    return to_markdown(chat.conversation, chat.tree.branch()) if chat else None
+    return to_markdown(chat.conversation, chat.branch) if chat else None
 
 
 def _read(file: Path) -> str:

@@ -19,15 +19,14 @@ from app.conversation import (
     MessageStatus,
 )
 from app.message_tree import MessageTree, StoredMessage
-from engine.records import BadRecord, from_json, to_json
+from engine.records import to_json
 
 Parsed = TypeVar("Parsed", Failure, AnswerStats)
 
-_FIELDS = (
-    *("id", "conversation_id", "parent_id", "role", "text", "reasoning", "reasoning_s", "status"),
-    *("error", "created_at", "model", "finish_reason", "stats", "chosen"),
+_COLUMNS = (
+    "id, conversation_id, parent_id, role, text, reasoning, reasoning_s, status, error,"
+    " created_at, model, finish_reason, stats, chosen"
 )
-_COLUMNS = ", ".join(_FIELDS)
 _UNFINISHED = Failure(
     "Interrupted", "Martlet ended while this was being answered.", "Continue, or answer again."
 )
@@ -149,11 +148,25 @@ def _read_attachments(
 
 
 def _stored(row: tuple[Any, ...], attachments: tuple[Attachment, ...]) -> StoredMessage:
-    values = dict(zip(_FIELDS, row, strict=True))
-    chosen = values.pop("chosen")
-    values["error"] = _parse(Failure, values["error"])
-    values["stats"] = _parse(AnswerStats, values["stats"])
-    return StoredMessage(Message(**values, attachments=attachments), chosen)
+    id, conversation_id, parent_id, role, text, reasoning, reasoning_s, status, *rest = row
+    error, created_at, model, finish_reason, stats, chosen = rest
+    message = Message(
+        id,
+        conversation_id,
+        parent_id,
+        role,
+        text,
+        reasoning,
+        reasoning_s,
+        status,
+        error=_parse(Failure, error),
+        created_at=created_at,
+        model=model,
+        finish_reason=finish_reason,
+        stats=_parse(AnswerStats, stats),
+        attachments=attachments,
+    )
+    return StoredMessage(message, chosen)
 
 
 def _json_or_none(value: Failure | AnswerStats | None) -> str | None:
@@ -165,6 +178,6 @@ def _parse(kind: type[Parsed], text: object) -> Parsed | None:
     if text is None:
         return None
     try:
-        return from_json(kind, json.loads(str(text)))
-    except (BadRecord, ValueError):
+        return kind(**json.loads(str(text)))
+    except (TypeError, ValueError):
         return None

@@ -43,6 +43,8 @@ class MessageTree:
         """A message with its place among its siblings. Raises KeyError."""
         message = self._stored[id].message
         siblings = self.siblings(id)
+        if len(siblings) == 1:
+            return message
         return replace(message, sibling_index=siblings.index(id), sibling_count=len(siblings))
 
     def siblings(self, id: str) -> list[str]:

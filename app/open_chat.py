@@ -19,12 +19,13 @@ class OpenChat:
 
     conversation: Conversation
     tree: MessageTree
+    branch: tuple[Message, ...]  # the shown one, as it is stored
 
     def shown(self, live: Callable[[str], Message | None]) -> tuple[Message, ...]:
         """The shown branch; `live` knows the running answer better than the store does."""
         return tuple(
             with_place_of(newer, stored) if (newer := live(stored.id)) else stored
-            for stored in self.tree.branch()
+            for stored in self.branch
         )
 
     def ids_above(self, message_id: str) -> frozenset[str]:
@@ -37,7 +38,8 @@ def read_chat(db: sqlite3.Connection, id: str) -> OpenChat | None:
     conversation = read_conversation(db, id)
     if conversation is None:
         return None
-    return OpenChat(conversation, MessageTree(read_messages(db, id)))
+    tree = MessageTree(read_messages(db, id))
+    return OpenChat(conversation, tree, tree.branch())
 
 
 def fresh_chat(folder_id: str | None, at: float) -> OpenChat:
@@ -45,7 +47,7 @@ def fresh_chat(folder_id: str | None, at: float) -> OpenChat:
     conversation = Conversation(
         new_id(), NAMELESS, folder_id=folder_id, created_at=at, updated_at=at
     )
-    return OpenChat(conversation, MessageTree(()))
+    return OpenChat(conversation, MessageTree(()), ())
 
 
 def with_place_of(message: Message, place: Message) -> Message:

@@ -5,6 +5,8 @@
 - A message whose text still grows ("queued", "streaming") is not in the search index; it enters
   when it settles, so a flush of a growing answer costs nothing there.
 - `chosen` grows within a conversation: of siblings, the one with the largest value is shown.
+- Long columns come last: SQLite reads a row from its beginning, and those before stay cheap. The
+  index of a conversation holds all that its tree is made of.
 - What is deleted keeps its rows for 30 days. `deletion_id` ties together what went at once, so
   that Undo brings back exactly that.
 """
@@ -43,20 +45,21 @@ _FIRST: Step = (
         conversation_id TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
         parent_id TEXT REFERENCES message (id) ON DELETE CASCADE,
         role TEXT NOT NULL,
-        text TEXT NOT NULL DEFAULT '',
-        reasoning TEXT NOT NULL DEFAULT '',
-        reasoning_s REAL,
         status TEXT NOT NULL,
-        error TEXT,
+        chosen INTEGER NOT NULL,
         created_at REAL NOT NULL,
+        deleted_at REAL,
+        deletion_id TEXT,
         model TEXT NOT NULL DEFAULT '',
         finish_reason TEXT,
+        reasoning_s REAL,
+        error TEXT,
         stats TEXT,
-        chosen INTEGER NOT NULL,
-        deleted_at REAL,
-        deletion_id TEXT
+        text TEXT NOT NULL DEFAULT '',
+        reasoning TEXT NOT NULL DEFAULT ''
     ) STRICT""",
-    "CREATE INDEX message_of_conversation ON message (conversation_id)",
+    """CREATE INDEX message_of_conversation
+        ON message (conversation_id, chosen, deleted_at, parent_id, id)""",
     "CREATE INDEX message_of_parent ON message (parent_id)",
     f"CREATE INDEX message_growing ON message (status) WHERE status IN {_GROWING}",
     """CREATE TABLE attachment (

@@ -86,7 +86,7 @@ class TitleWriter(QObject):
             return
         self._current = chat.conversation.id
         self._generation_id, self._text = uuid.uuid4().hex, ""
-        self._engine.generate(self._generation_id, title_prompt(chat.tree.branch()), _OPTIONS)
+        self._engine.generate(self._generation_id, title_prompt(chat.branch), _OPTIONS)
 
     def _hear(self, id: str, event: wire.Event) -> None:
         if id != self._generation_id or self._current is None:

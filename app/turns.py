@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from app import conversation_rows
 from app.conversation import Attachment, Conversation, Deletion
 from app.conversation_rows import new_id
-from app.message_rows import insert_attachments, read_messages, settle
-from app.message_tree import MessageTree
+from app.message_rows import insert_attachments, settle
 
 _RESTORED_AND_ABOVE = (
     "WITH RECURSIVE above (id, parent_id) AS ("
@@ -146,9 +145,18 @@ def undo_delete(db: sqlite3.Connection, deletion_id: str) -> None:
 
 
 def _shown_end(db: sqlite3.Connection, conversation_id: str) -> str | None:
-    """The last message of the shown branch; see MessageTree for what is shown."""
-    shown = MessageTree(read_messages(db, conversation_id)).branch()
-    return shown[-1].id if shown else None
+    """The last message of the shown branch, by MessageTree's rule, without reading any text."""
+    rows = db.execute(
+        "SELECT id, parent_id FROM message WHERE conversation_id = ? AND deleted_at IS NULL"
+        " ORDER BY chosen",
+        (conversation_id,),
+    ).fetchall()
+    known = {id for id, _ in rows}
+    shown_under = {parent if parent in known else None: id for id, parent in rows}  # last one wins
+    end = None
+    while end in shown_under:
+        end = shown_under[end]
+    return end
 
 
 def _insert(

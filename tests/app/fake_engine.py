@@ -18,6 +18,7 @@ The script is one JSON object; every key is optional:
         reason       "stop", "length" or "context"
     words_log: a file which gets a line "time<TAB>characters of text so far" for every delta
     memory: list of {level, message}: told one by one between tokens
+    paused: a text: answers wait after their first event until Continue
 """
 
 import json
@@ -57,6 +58,7 @@ class ScriptedEngine:
             experts_per_token=2,
             can_think=True,
         )
+        self._paused: str = script.get("paused", "")
         self.plan = wire.MemoryPlan(100 * MB, 40 * MB, 40 * MB, 10 * MB, 10 * MB, 4)
 
     def stream(
@@ -99,9 +101,18 @@ class ScriptedEngine:
         event = self._memory.pop(0)
         return (wire.MemoryChanged(event["level"], event["message"], self.plan),)
 
+    @property
+    def paused(self) -> str:
+        """Never, but for a script that says so, until it is told to go on."""
+        return self._paused
+
+    def go_on(self) -> None:
+        """As a person wants it."""
+        self._paused = ""
+
     def stats(self) -> wire.EngineStats:
         """Constant figures."""
-        return wire.EngineStats(90 * MB, 0.71, 2.9e9, 85.0, 30.0)
+        return wire.EngineStats(90 * MB, 0.71, 2.9e9, 85.0, 30.0, paused=self._paused)
 
     def close(self) -> None:
         """Nothing is held."""
