@@ -5,10 +5,8 @@ It never touches the model: it checks a request, makes a Job of it and sends wha
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,7 +19,6 @@ from starlette.routing import Route
 
 from engine.errors import MartletError
 from engine.events import Event
-from engine.options import GenerationOptions
 from engine.server.faults import RATE, ApiError, from_engine
 from engine.server.forms import ChatForm, CompletionForm
 from engine.server.inbox import Inbox
@@ -30,6 +27,7 @@ from engine.server.queue import Job, JobQueue, QueueClosed, QueueFull
 from engine.server.reply import Answer, Reply, StreamedReply, WholeReply, stopping
 from engine.server.requests import ChatRequest, CompletionRequest, parse_chat, parse_completion
 from engine.server.security import Guarded, check_key, check_site
+from engine.server.served import ServedModel
 from engine.server.settings import ServerSettings
 from engine.server.wire import json_response
 
@@ -37,40 +35,6 @@ BODY_LIMIT = 4 * 2**20  # bytes; a context of 256K tokens takes about one millio
 BODY_TIMEOUT_S = 60.0
 RETRY_AFTER_S = 5
 HEALTH = "/health"
-
-
-class Session(Protocol):
-    """What answers: a ChatSession, in use.
-
-    Both methods judge what they are given at once, on any thread; the events are asked for on the
-    thread that owns the model. Raises the errors of `engine.errors`.
-    """
-
-    def stream(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        options: GenerationOptions,
-        *,
-        tools: Sequence[Mapping[str, Any]] | None,
-        cancelled: Callable[[], bool],
-    ) -> Iterator[Event]:
-        """Answer a conversation."""
-
-    def complete(
-        self, ids: Sequence[int], options: GenerationOptions, *, cancelled: Callable[[], bool]
-    ) -> Iterator[Event]:
-        """Go on after token ids."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServedModel:
-    """The one model of a server."""
-
-    name: str
-    context_length: int
-    session: Session
-    encode: Callable[[str], Sequence[int]]  # a text's token ids, on any thread
-    since: int = field(default_factory=lambda: int(time.time()))
 
 
 Parse = Callable[[bytes, str], ChatRequest | CompletionRequest]

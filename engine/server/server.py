@@ -11,8 +11,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from engine.errors import BadOption, MartletError
-from engine.server.app import ServedModel, create_app
+from engine.server.app import create_app
 from engine.server.queue import JobQueue, work
+from engine.server.served import ServedModel
 from engine.server.settings import LOCALHOST, ServerSettings
 from engine.session import ChatSession
 
