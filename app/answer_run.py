@@ -109,6 +109,7 @@ class AnswerRun(QObject):
 
     def close(self) -> None:
         """The application closes: write what there is. Nothing is told any more."""
+        self._leave()
         if self._answer is not None and not self._answer.settled:
             self._answer.settle("interrupted", _CLOSED, None)
             self._store.write(partial(message_rows.save_answer, answer=self._answer.message))

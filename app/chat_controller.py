@@ -31,7 +31,14 @@ from app.conversation import (
 )
 from app.draft_keeper import DraftKeeper
 from app.engine_client import EngineClient
-from app.open_chat import OpenChat, common_length, fresh_chat, read_chat, with_place_of
+from app.open_chat import (
+    OpenChat,
+    ahead,
+    common_length,
+    fresh_chat,
+    read_chat,
+    with_place_of,
+)
 from app.settings import Overrides
 from app.settings_store import SettingsStore
 from app.token_counter import TokenCounter
@@ -111,7 +118,7 @@ class ChatController(QObject):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The branch that is shown, first message first."""
-        return self._chat.shown(self._answers.live) if self._chat else ()
+        return ahead(self._shown, self._answers.live)
 
     # Opening
 
@@ -278,7 +285,7 @@ class ChatController(QObject):
 
     def _show(self, chat: OpenChat) -> None:
         self._chat = chat
-        self._shown = chat.shown(self._answers.live)
+        self._shown = ahead(chat.branch, self._answers.live)
         self.conversation_changed.emit(chat.conversation)
         self.messages_reset.emit(self._shown)
         self.activity_changed.emit(self._answers.activity(chat.conversation.id))
@@ -288,7 +295,7 @@ class ChatController(QObject):
     def _update(self, chat: OpenChat) -> None:
         """The same conversation was read again: tell what differs."""
         assert self._chat is not None, "something is open"
-        before, self._shown = self._shown, chat.shown(self._answers.live)
+        before, self._shown = self._shown, ahead(chat.branch, self._answers.live)
         old, self._chat = self._chat, chat
         if old.conversation != chat.conversation:
             self.conversation_changed.emit(chat.conversation)

@@ -34,7 +34,7 @@ _COLUMNS = "c.id, c.title, c.first_words, m.id, m.text, m.created_at"
 
 
 def search(db: sqlite3.Connection, query: str) -> SearchResults:
-    """All terms of `query` (split at blanks) must occur; titles first, then messages, latest first."""
+    """All terms of `query` (split at blanks) must occur. Titles, then the latest messages."""
     terms = query[:LONGEST_QUERY].replace("\0", " ").split()
     if not terms:
         return SearchResults(query, ())

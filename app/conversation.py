@@ -157,7 +157,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found: titles, then messages, latest first. `query` tells which search it is."""
+    """What the search for `query` found: titles, then messages, the latest first."""
 
     query: str
     hits: tuple[SearchHit, ...]

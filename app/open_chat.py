@@ -21,13 +21,6 @@ class OpenChat:
     tree: MessageTree
     branch: tuple[Message, ...]  # the shown one, as it is stored
 
-    def shown(self, live: Callable[[str], Message | None]) -> tuple[Message, ...]:
-        """The shown branch; `live` knows the running answer better than the store does."""
-        return tuple(
-            with_place_of(newer, stored) if (newer := live(stored.id)) else stored
-            for stored in self.branch
-        )
-
     def ids_above(self, message_id: str) -> frozenset[str]:
         """This message and those before it; none if it is not here."""
         return frozenset(message.id for message in self.tree.path(message_id))
@@ -48,6 +41,14 @@ def fresh_chat(folder_id: str | None, at: float) -> OpenChat:
         new_id(), NAMELESS, folder_id=folder_id, created_at=at, updated_at=at
     )
     return OpenChat(conversation, MessageTree(()), ())
+
+
+def ahead(shown: Sequence[Message], live: Callable[[str], Message | None]) -> tuple[Message, ...]:
+    """`shown` with the running answer as `live` knows it, which is ahead of what is stored."""
+    return tuple(
+        with_place_of(newer, message) if (newer := live(message.id)) else message
+        for message in shown
+    )
 
 
 def with_place_of(message: Message, place: Message) -> Message:

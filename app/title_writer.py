@@ -34,7 +34,7 @@ _REQUEST = (
 
 
 class TitleWriter(QObject):
-    """Works by itself; nothing is to be called."""
+    """Works by itself until it is closed."""
 
     def __init__(
         self, store: ChatStore, engine: EngineClient, answers: AnswerQueue, settings: SettingsStore
@@ -54,6 +54,11 @@ class TitleWriter(QObject):
         answers.queue_changed.connect(self._queue_changed)
         engine.generation_event.connect(self._hear)
         engine.generation_failed.connect(self._failed)
+
+    def close(self) -> None:
+        """Name nothing any more."""
+        self._nameless.clear()
+        self._timer.stop()
 
     def _answer_ended(self, answer: Message) -> None:
         if answer.status == "complete" and self._settings.settings.titles_by_model:

@@ -49,6 +49,7 @@ class Workspace(QObject):
         for chat in tuple(self._chats):
             chat.close()
         self.answers.close()
+        self._titles.close()
         self.engine.close()
         self.store.close()
 
