@@ -19,6 +19,8 @@ from engine.model.hybrid import CHUNK_TOKENS, Model
 from engine.model.kernels import Kernels
 from engine.model.moe import OnRoute, unheard
 from engine.model.plain import PlainKernels
+from engine.native.core import native_core
+from engine.native.kernels import NativeKernels
 
 log = logging.getLogger(__name__)
 
@@ -74,4 +76,5 @@ def activation_dtype() -> mx.Dtype:
 
 def default_kernels() -> Kernels:
     """The fastest kernels that this machine can run."""
-    return PlainKernels(activation_dtype())
+    native = native_core() if activation_dtype() == mx.float32 else None
+    return NativeKernels(native) if native else PlainKernels(activation_dtype())
