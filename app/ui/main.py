@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run until the person quits; the process's exit status. Arguments are files to attach."""
     qt = QApplication(list(sys.argv if argv is None else argv))
     qt.setApplicationName("Martlet")
+    qt.setDesktopFileName("martlet")
     QuitOnSignal(qt)
     install_translations(qt, QLocale.system())
     qt.setQuitOnLastWindowClosed(sys.platform != "darwin")

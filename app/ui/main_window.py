@@ -217,11 +217,12 @@ class MainWindow(QMainWindow):
         self._listed = listed
         if is_gone:
             self.chat.open_new()
+        self._show_title()
         self.commands_changed.emit()
 
     def _on_conversation(self, conversation: Conversation) -> None:
         self.sidebar.list.set_current(conversation.id)
-        self.setWindowTitle(conversation.title if self.is_listed else self.tr("New Chat"))
+        self._show_title()
         self.toolbar.settings.set_dot(bool(conversation.overrides.differing()))
         self._show_model()
         self.commands_changed.emit()
@@ -247,6 +248,10 @@ class MainWindow(QMainWindow):
         self._show_model()
         self.commands_changed.emit()
 
+    def _show_title(self) -> None:
+        shown = self.chat.conversation
+        self.setWindowTitle(shown.title if shown and self.is_listed else self.tr("New Chat"))
+
     def _show_status(self) -> None:
         is_ours = self._activity.phase not in ("idle", "queued")
         self.status.show_state(self._workspace.engine.state, self._activity if is_ours else None)
@@ -254,7 +259,7 @@ class MainWindow(QMainWindow):
     def _show_model(self) -> None:
         state, path = self._workspace.engine.state, self.model_path
         name = model_name(path) if path else ""
-        if state.facts is not None and state.model_path == path:
+        if state.facts is not None and state.model_path == path != str(DEMO):
             name = state.facts.name
         self.toolbar.model.show_model(name, engine_words.condition_of(path, state))
         self.pane.start.show_model(name, is_demo=path == str(DEMO))
