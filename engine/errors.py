@@ -4,6 +4,8 @@ Every error carries a sentence fit for a dialog (`message`: what happened, with 
 the limit) and a `remedy` (what to do). `str(error)` is both, on one line.
 """
 
+from pathlib import Path
+
 
 class MartletError(Exception):
     """A fault a person can act on."""
@@ -62,9 +64,25 @@ class NotEnoughDisk(MartletError):
 
 
 class ReadFailed(MartletError):
-    """An expert could not be read: names layer, expert and file. The session stays usable."""
+    """An expert could not be read: names layer, expert and file. The session stays usable.
+
+    `path`, `offset`, `size`: the bytes that are missing, where they are known.
+    """
 
     exit_code = 8
+
+    def __init__(
+        self,
+        message: str,
+        remedy: str = "",
+        path: Path | None = None,
+        offset: int = 0,
+        size: int = 0,
+    ) -> None:
+        super().__init__(message, remedy)
+        self.path = path
+        self.offset = offset
+        self.size = size
 
 
 class ContextFull(MartletError):
@@ -89,3 +107,31 @@ class Cancelled(MartletError):
     """The person stopped a long task. What is done stays done; running it again goes on."""
 
     exit_code = 12
+
+
+class DownloadFailed(MartletError):
+    """A source cannot be reached, keeps failing or sends what it should not. Nothing is lost."""
+
+    exit_code = 13
+
+
+class HubRefusal(MartletError):
+    """The hub does not hand out a model. `page`: where a person can change that."""
+
+    exit_code = 14
+
+    def __init__(self, message: str, remedy: str = "", page: str = "") -> None:
+        super().__init__(message, remedy)
+        self.page = page
+
+
+class TokenNeeded(HubRefusal):
+    """The model is handed out to people with an account only, and no token is known."""
+
+
+class LicenceNotAccepted(HubRefusal):
+    """The account has not accepted the model's conditions, or waits for its owners."""
+
+
+class AccessRefused(HubRefusal):
+    """The token is not valid, or the owners said no."""

@@ -7,10 +7,11 @@ other way round and its norms without the one that has to be added. mlx-lm does 
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,15 +53,21 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """What a manifest calls it: owner/name from the hub's cache, else the folder's name."""
-        repository = self.path.resolve().parent.parent.name
-        if self.path.resolve().parent.name == "snapshots" and repository.startswith("models--"):
-            return repository.removeprefix("models--").replace("--", "/", 1)
-        return self.path.resolve().name
+        return source_name(self.path)
 
     def chunks(self, file: str, start: int, stop: int) -> Iterator[tuple[int, memoryview]]:
         """(offset, bytes) of a range of one of its files. Raises BadCheckpoint."""
         with blaming_checkpoint():
             yield from chunks(self.path / file, start, stop)
+
+
+def source_name(path: Path) -> str:
+    """owner/name for a folder of the hub's cache, else the folder's name."""
+    folder = path.resolve()
+    repository = folder.parent.parent.name
+    if folder.parent.name == "snapshots" and repository.startswith("models--"):
+        return repository.removeprefix("models--").replace("--", "/", 1)
+    return folder.name
 
 
 @blaming_checkpoint()
@@ -73,31 +80,53 @@ def open_checkpoint(path: Path) -> Checkpoint:
     config = parse_config(root, str(path / CONFIG))
     tensors = gather(_headers(path, names), str(path))
     refuse_raw(tensors)
-    _refuse_zero_centred(path, tensors)
+    refuse_zero_centred(_stored(path, t) for name, t in tensors.items() if is_norm(name, t))
+    return Checkpoint(path, config, model_type(root), tensors)
+
+
+def model_type(root: Mapping[str, Any]) -> str:
+    """The text model's type, as a parsed config.json names it."""
     text = root.get("text_config")
-    model_type = text.get("model_type") if isinstance(text, dict) else None
-    return Checkpoint(path, config, str(model_type or root.get("model_type")), tensors)
+    inner = text.get("model_type") if isinstance(text, dict) else None
+    return str(inner or root.get("model_type"))
 
 
 def _headers(path: Path, names: frozenset[str]) -> dict[str, dict[str, TensorEntry]]:
     """The header of every weights file, by its name."""
     if INDEX not in names:
-        files = sorted(fnmatch.filter(names, "model*.safetensors"))
+        files = weight_files(names)
         if not files:
             raise BadCheckpoint(f"{path} has no {INDEX} and no model*.safetensors.", "Check it.")
         return {name: read_header(path / name) for name in files}
-    weight_map = read_object(path / INDEX).get("weight_map")
+    weight_map = parse_index(read_object(path / INDEX), str(path / INDEX))
+    headers = {name: read_header(path / name) for name in sorted(set(weight_map.values()))}
+    check_index(weight_map, headers, str(path))
+    return headers
+
+
+def weight_files(names: Iterable[str]) -> list[str]:
+    """The weights of a checkpoint without an index."""
+    return sorted(fnmatch.filter(names, "model*.safetensors"))
+
+
+def parse_index(index: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Tensor -> file, of a parsed index; `name` is what errors call it. Raises BadCheckpoint."""
+    weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict) or not all(isinstance(v, str) for v in weight_map.values()):
-        raise BadCheckpoint(f"{path / INDEX} has no usable weight_map.", "Download it again.")
-    files = sorted({check_key(name, str(path / INDEX)) for name in weight_map.values()})
-    headers = {name: read_header(path / name) for name in files}
+        raise BadCheckpoint(f"{name} has no usable weight_map.", "Download it again.")
+    return {tensor: check_key(file, name) for tensor, file in weight_map.items()}
+
+
+def check_index(
+    weight_map: Mapping[str, str], headers: Mapping[str, Mapping[str, TensorEntry]], where: str
+) -> None:
+    """Raise BadCheckpoint for a tensor that is not where the index puts it."""
     for tensor, name in weight_map.items():
         if tensor not in headers[name]:
             raise BadCheckpoint(
-                f"{path / name} lacks {shown(tensor)}, which {INDEX} puts there.",
+                f"{where}/{name} lacks {shown(tensor)}, which {INDEX} puts there.",
                 "Download the checkpoint again.",
             )
-    return headers
 
 
 def gather(headers: Mapping[str, Mapping[str, TensorEntry]], where: str) -> dict[str, SourceTensor]:
@@ -121,26 +150,32 @@ def refuse_raw(tensors: Mapping[str, SourceTensor]) -> None:
             raise _raw(f"its convolutions are not transposed ({shown(name)} is {shape})")
 
 
-def _refuse_zero_centred(path: Path, tensors: Mapping[str, SourceTensor]) -> None:
-    """A converted norm multiplies by about one; one that is meant as 1 + w lies around zero."""
-    norms = [
-        _values(path, tensor)
-        for name, tensor in tensors.items()
-        if _NORMS.search(name) and tensor.entry.dtype in FLOATS
-    ]
-    values = np.concatenate([np.zeros(0, np.float32), *norms])
+def is_norm(name: str, tensor: SourceTensor) -> bool:
+    """Whether a tensor (by bare name) is a norm that multiplies by about one."""
+    return _NORMS.search(name) is not None and tensor.entry.dtype in FLOATS
+
+
+def refuse_zero_centred(norms: Iterable[tuple[str, bytes]]) -> None:
+    """Raise UnsupportedModel for norms (dtype and bytes) that are meant as 1 + w: around zero."""
+    arrays = [_numbers(dtype, raw) for dtype, raw in norms]
+    values = np.concatenate([np.zeros(0, np.float32), *arrays])
     if values.size and np.mean(values <= 0.0) > 0.25:
         raise _raw("its norms are centred on zero")
 
 
-def _values(path: Path, tensor: SourceTensor) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """A small tensor's numbers as float32."""
-    raw = bytearray(min(tensor.entry.size, 1 << 20) & ~3)
+def _stored(path: Path, tensor: SourceTensor) -> tuple[str, bytes]:
+    """The dtype and the bytes of a small tensor."""
+    raw = bytearray(min(tensor.entry.size, 1 << 20))
     with opened(path / tensor.file) as fd:
         read_into(fd, memoryview(raw), tensor.entry.offset, path / tensor.file)
-    if tensor.entry.dtype == "BF16":
-        return (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(raw, "<f4" if tensor.entry.dtype == "F32" else "<f2").astype(np.float32)
+    return tensor.entry.dtype, bytes(raw)
+
+
+def _numbers(dtype: str, raw: bytes) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    whole = raw[: len(raw) & ~3]
+    if dtype == "BF16":
+        return (np.frombuffer(whole, "<u2").astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(whole, "<f4" if dtype == "F32" else "<f2").astype(np.float32)
 
 
 def _raw(what: str) -> UnsupportedModel:

@@ -24,7 +24,8 @@ CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"
 DENSE = "model.safetensors"
 LAYOUT = "packed_experts/layout.json"
-JOURNAL = ".install-progress.json"  # stands in a folder only while it is being filled
+SIDECAR = ".install-"  # begins the names of files beside a model that are not part of it
+JOURNAL = f"{SIDECAR}progress.json"  # stands in a folder only while it is being filled
 
 _PAGE_BYTES = 4096
 _DENSE_SAMPLES = 64

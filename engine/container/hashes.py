@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from engine.container.files import chunks, file_size, names_in
-from engine.container.json_file import read_object, shown
+from engine.container.files import chunks, file_size, names_in, read_bytes
+from engine.container.json_file import LARGEST_JSON, parse_object, shown
 from engine.container.manifest import check_key
 from engine.errors import BadContainer
 
@@ -25,11 +25,15 @@ def read_hashes(folder: Path) -> dict[str, str] | None:
     """Path -> hex SHA-256 of a container's files; None where it has no hashes.json."""
     if HASHES not in names_in(folder):
         return None
-    path = folder / HASHES
-    files = read_object(path).get("files")
+    return parse_hashes(read_bytes(folder / HASHES, LARGEST_JSON), str(folder / HASHES))
+
+
+def parse_hashes(raw: bytes, name: str) -> dict[str, str]:
+    """Check the bytes of a hashes.json; `name` is what errors call it."""
+    files = parse_object(raw, name).get("files")
     if not isinstance(files, dict) or not all(isinstance(v, str) for v in files.values()):
-        raise BadContainer(f"{path}: files is {shown(files)}.", "Delete it: it is optional.")
-    return {check_key(name, str(path)): digest.lower() for name, digest in files.items()}
+        raise BadContainer(f"{name}: files is {shown(files)}.", "Delete it: it is optional.")
+    return {check_key(key, name): digest.lower() for key, digest in files.items()}
 
 
 def dump_hashes(files: Mapping[str, str]) -> dict[str, object]:

@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
-from engine.container.container import DENSE, JOURNAL, LAYOUT, MANIFEST
+from engine.container.container import DENSE, JOURNAL, LAYOUT, MANIFEST, SIDECAR
 from engine.container.durable import (
-    TEMPORARY,
     check_space,
     disk_faults,
     replace_file,
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 CHECKPOINT_BYTES = 1 << 28  # written between two entries in the journal
 SPARE_BYTES = 1 << 26  # left free on the volume, for the small files and everybody else
 
-_HARMLESS = {JOURNAL, JOURNAL + TEMPORARY, ".DS_Store"}
+_HARMLESS = (SIDECAR, ".DS_Store")  # begin the names of what may stand in a fresh folder
 
 
 class Installation:
@@ -179,7 +178,7 @@ class Installation:
     def _refuse_foreign(self) -> None:
         if self.complete:
             raise self._foreign("a complete model")
-        others = names_in(self.folder) - _HARMLESS
+        others = {name for name in names_in(self.folder) if not name.startswith(_HARMLESS)}
         if others:
             raise self._foreign(repr(min(others)))
 

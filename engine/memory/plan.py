@@ -11,6 +11,7 @@ from engine.errors import NotEnoughMemory
 from engine.experts.budget import check_slots, slots_for_budget
 from engine.experts.slots import slot_bytes
 from engine.memory import machine
+from engine.memory.share import pool_bytes
 from engine.model.state import state_bytes
 
 INTERPRETER_BYTES = 130_000_000  # Python, MLX and the libraries, before a model
@@ -114,11 +115,3 @@ def default_target_bytes(fixed: MemoryPlan) -> int:
             "Close other apps, or choose a smaller model.",
         )
     return target
-
-
-def pool_bytes(total: int) -> int:
-    """Memory for experts on a machine with `total` bytes."""
-    for most, pool in ((9 * GB, 1.3), (18 * GB, 2.5), (26 * GB, 5.0)):
-        if total <= most:
-            return int(pool * GB)
-    return total * 3 // 8

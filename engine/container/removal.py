@@ -1,0 +1,100 @@
+"""Removal: a model's files go, the manifest first; whatever else lies in the folder stays."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.container.container import CONFIG, DENSE, JOURNAL, LAYOUT, MANIFEST, SIDECAR
+from engine.container.durable import TEMPORARY, disk_faults
+from engine.container.files import names_in
+from engine.container.hashes import HASHES
+from engine.container.json_file import read_object
+from engine.container.manifest import check_key
+from engine.container.repack import SMALL_FILES
+from engine.errors import BadContainer, BadOption
+
+_OWN = (MANIFEST, CONFIG, HASHES, LAYOUT, DENSE, *SMALL_FILES)
+_EXPERTS = "packed_experts"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What a removal gave back, and what it found beside the model and left alone."""
+
+    freed_bytes: int
+    kept: tuple[str, ...]
+
+
+def remove_model(folder: Path) -> Removal:
+    """Delete the container in `folder`, complete or not; of a link, the link alone.
+
+    Raises ModelNotFound, BadOption where the folder holds no container, or a disk's fault.
+    """
+    names = names_in(folder)
+    if folder.is_symlink():
+        with disk_faults(folder):
+            folder.unlink()
+        return Removal(0, ())
+    if not names & {MANIFEST, JOURNAL, _EXPERTS}:
+        raise BadOption(f"{folder} holds no container.", "Delete it in the usual way.")
+    return empty(folder)
+
+
+def empty(folder: Path, spare: frozenset[str] = frozenset()) -> Removal:
+    """Delete what a container or its installation put into `folder`, but the names in `spare`."""
+    freed = 0
+    with disk_faults(folder):
+        for path in [folder / name for name in _own_names(folder) if name not in spare]:
+            freed += _delete(path)
+        for inside in (folder / _EXPERTS, folder):
+            _remove_if_empty(inside)
+    kept = sorted(names_in(folder) - spare) if folder.is_dir() else []
+    return Removal(freed, tuple(kept))
+
+
+def disk_bytes(folder: Path) -> int:
+    """What the files below `folder` take; a sparse file takes what is written of it."""
+    return sum(p.lstat().st_blocks * 512 for p in folder.rglob("*") if not p.is_dir())
+
+
+def _own_names(folder: Path) -> Iterator[str]:
+    """The manifest first: what remains after a crash is no model."""
+    listed = _listed(folder)
+    yield from dict.fromkeys((*_OWN, *listed))
+    if (folder / _EXPERTS).is_dir():
+        for name in sorted(names_in(folder / _EXPERTS)):
+            if name.startswith(("layer_", "layout.json")):
+                yield f"{_EXPERTS}/{name}"
+    yield from (n for n in sorted(names_in(folder)) if n.startswith(SIDECAR) or n == ".DS_Store")
+    yield from (n for n in sorted(names_in(folder)) if n.endswith(TEMPORARY))
+
+
+def _listed(folder: Path) -> list[str]:
+    """Names in the manifest and in the journal; damaged ones name nothing."""
+    names: list[str] = []
+    for source in (MANIFEST, JOURNAL):
+        try:
+            files = read_object(folder / source).get("files", ())
+            names += [check_key(str(name), source) for name in files]
+        except (BadContainer, TypeError):
+            continue
+    return names
+
+
+def _delete(path: Path) -> int:
+    """Bytes that came back; 0 where nothing stood there."""
+    if path.is_symlink() or path.is_file():
+        freed = path.lstat().st_blocks * 512
+        path.unlink()
+        return freed
+    if path.is_dir() and path.name.startswith(SIDECAR):
+        freed = disk_bytes(path)
+        shutil.rmtree(path)
+        return freed
+    return 0
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not names_in(folder):
+        folder.rmdir()

@@ -1,0 +1,170 @@
+"""Install: one model, from what a person named to a container that is whole, or to a clear end.
+
+What it does is the same in the process of its own (`engine.install.__main__`) and in a terminal.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from engine.container.container import JOURNAL, MANIFEST, SIDECAR
+from engine.container.durable import disk_faults
+from engine.container.files import names_in
+from engine.container.hub import Hub
+from engine.container.json_file import write_object
+from engine.container.remote import Remote
+from engine.container.removal import disk_bytes, empty
+from engine.container.volume import is_unplugged, place_name, volume_of
+from engine.errors import BadOption, Cancelled, HubRefusal, MartletError, NotEnoughDisk
+from engine.install.claim import LOCK, Claim, Taken
+from engine.install.crew import Gate, work
+from engine.install.direct import DirectInstall
+from engine.install.fetch import Retrier
+from engine.install.follow import follow
+from engine.install.journal import read_journal
+from engine.install.origin import Origin, read_origin
+from engine.install.patience import Patience
+from engine.install.prospect import look
+from engine.install.protocol import Discarded, Done, Event, Failed, Outcome, Paused, Start
+from engine.install.pulse import Pulse
+from engine.install.raw import look_raw
+from engine.install.repair import RoutedRepair
+from engine.install.room import free_remedy, full_message
+from engine.install.routed import RoutedInstall
+from engine.install.site import Site
+from engine.install.source import is_container, open_remote, parse_source
+from engine.install.stop import Stop
+from engine.install.tally import Tally
+
+log = logging.getLogger(__name__)
+
+KEPT = "Everything that has arrived is kept."
+
+
+def run(start: Start, hear: Callable[[Event], None], stop: Stop) -> Outcome:
+    """Install until it is whole, stopped or fails; `hear` is called on several threads."""
+    folder = Path(os.path.abspath(os.path.expanduser(start.target)))
+    site = make_site(folder, start.source, start.patience, hear, stop, anyway=start.anyway)
+    try:
+        if is_unplugged(folder):
+            return _unplugged(folder)
+        with Claim(folder) as claim:
+            return _run(site, start, claim)
+    except Taken as taken:
+        return follow(folder, taken.pid, hear, stop)
+    except MartletError as error:
+        log.warning("%s", error)
+        return _outcome(site, error)
+
+
+def make_site(
+    folder: Path,
+    source: str,
+    patience: Patience,
+    hear: Callable[[Event], None],
+    stop: Stop,
+    *,
+    anyway: bool = False,
+) -> Site:
+    """What all parts of an installation share."""
+    retrier = Retrier(patience, stop, hear)
+    return Site(folder, source, retrier, stop, Tally(), Gate(), hear, anyway)
+
+
+def _run(site: Site, start: Start, claim: Claim) -> Outcome:
+    """With the claim. A thread that hangs in the network is left behind, but cannot write."""
+    try:
+        with Pulse(site, claim):
+            work([partial(_build, site, start)], 1, site.stop)
+        return Done(str(site.folder), disk_bytes(site.folder))
+    except Cancelled:
+        site.gate.close()
+        if site.stop.wish != "cancel":
+            raise
+        return Discarded(empty(site.folder, frozenset({LOCK})).freed_bytes)
+    finally:
+        site.gate.close()
+
+
+def _build(site: Site, start: Start) -> None:
+    origin = read_origin(site.folder)
+    names = names_in(site.folder)
+    _refuse_other(site, names, origin)
+    if MANIFEST in names and JOURNAL not in names and not start.repair:
+        return
+    remote = _open(site, start, origin)
+    repair = start.repair or read_journal(site.folder).get("repair") is True
+    if is_container(remote):
+        prospect = look(site, remote)
+        if repair:
+            _demote(site)
+        DirectInstall(site, remote, prospect).run()
+    elif repair:
+        RoutedRepair(site, remote, look_raw(site, remote)).run()
+    else:
+        RoutedInstall(site, remote, look_raw(site, remote)).run()
+
+
+def _refuse_other(site: Site, names: frozenset[str], origin: Origin | None) -> None:
+    """Raise BadOption where the folder holds anything but this model or its beginnings."""
+    if origin is not None and origin.source == site.source:
+        return
+    others = {name for name in names if not name.startswith((SIDECAR, ".DS_Store"))}
+    if origin is not None or others:
+        what = f"a model from {origin.source}" if origin else repr(min(others))
+        raise BadOption(
+            f"{site.folder} holds {what}.", "Choose another folder, or delete this one first."
+        )
+
+
+def _open(site: Site, start: Start, origin: Origin | None) -> Remote:
+    """The source at the commit that an earlier run began with, or else as it is now."""
+    source = parse_source(start.source)
+    hub = Hub(start.token, start.patience.stall_s)
+    commit = (origin.commit if origin else "") or start.revision
+    return site.retrier.trying(lambda: open_remote(source, hub, commit))
+
+
+def _demote(site: Site) -> None:
+    """Count no file as checked; from here on it is no model."""
+    with site.writing():
+        write_object(site.folder / JOURNAL, {})
+        (site.folder / MANIFEST).unlink(missing_ok=True)
+
+
+def _outcome(site: Site, error: MartletError) -> Outcome:
+    if isinstance(error, Cancelled):
+        return Paused("asked", "Paused.", KEPT)
+    if is_unplugged(site.folder) or not site.folder.parent.is_dir():
+        return _unplugged(site.folder)
+    if isinstance(error, NotEnoughDisk):
+        return _full(site, error)
+    return failed(error)
+
+
+def failed(error: MartletError) -> Failed:
+    """The event of an error."""
+    page = error.page if isinstance(error, HubRefusal) else ""
+    return Failed(type(error).__name__, error.message, error.remedy, page)
+
+
+def _full(site: Site, error: NotEnoughDisk) -> Outcome:
+    try:
+        with disk_faults(site.folder):
+            volume = volume_of(site.folder)
+    except MartletError as fault:
+        return failed(fault)
+    progress = site.tally.progress()
+    left = progress.total - progress.done
+    if not left:
+        return Paused("disk", error.message, error.remedy, volume.name)
+    missing = max(left - volume.free_bytes, 0)
+    message, remedy = full_message(volume, left), free_remedy(missing)
+    return Paused("disk", message, remedy, volume.name, missing)
+
+
+def _unplugged(folder: Path) -> Paused:
+    name = place_name(folder.parent)
+    return Paused("volume", f"“{name}” is not connected. Nothing is lost.", "Connect it.", name)

@@ -1,0 +1,128 @@
+"""Offer: what a source holds, without taking it; and what the hub has for a search.
+
+The figures come from the config and from sizes, so that nothing large is read.
+"""
+
+from typing import Any, Literal
+
+from engine.config import FAMILIES, ModelConfig
+from engine.container.container import DENSE
+from engine.container.fit import ModelShape
+from engine.container.hub import Hub, HubRepository
+from engine.container.layout import ExpertLayout, check_layout
+from engine.container.remote import Remote
+from engine.install.prospect import look
+from engine.install.protocol import Found, Listing, LookUp, Offer, Search
+from engine.install.raw import look_raw
+from engine.install.site import Site
+from engine.install.source import is_container, open_remote, parse_source
+
+TAGS = ("qpack", *FAMILIES)
+PROGRAM_BYTES = 890_000_000  # conversation, scratch and the program, as planned for these families
+STAGED_EXPERTS = 16  # a group of a sweep; two are in memory
+
+
+def search(ask: Search) -> Found:
+    """Models on the hub that look as if this engine can run them, the most used first.
+
+    Raises Interrupted or a MartletError.
+    """
+    hub = Hub(ask.token)
+    found: dict[str, Listing] = {}
+    for tag in TAGS:
+        for item in hub.search(ask.query, tag, ask.limit):
+            listing = _listing(item, tag)
+            if listing is not None:
+                found.setdefault(listing.id, listing)
+    ranked = sorted(found.values(), key=lambda listing: -listing.downloads)
+    return Found(ask.query, tuple(ranked[: ask.limit]))
+
+
+def _listing(item: dict[str, Any], tag: str) -> Listing | None:
+    """None for what is neither a container nor made with MLX, or makes no sense."""
+    id, tags = item.get("id"), item.get("tags")
+    if not isinstance(id, str) or not isinstance(tags, list) or len(id) > 200:
+        return None
+    container = "qpack" in tags or id.lower().endswith("qpack")
+    if not container and "mlx" not in tags and item.get("library_name") != "mlx":
+        return None
+    licences = [t for t in tags if isinstance(t, str) and t.startswith("license:")]
+    return Listing(
+        id=id,
+        kind="container" if container else "checkpoint",
+        downloads=_count(item.get("downloads")),
+        likes=_count(item.get("likes")),
+        gated=item.get("gated") not in (None, False),
+        licence=licences[0].removeprefix("license:")[:60] if licences else "",
+    )
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and 0 <= value < 2**63 else 0
+
+
+def look_up(ask: LookUp, site: Site) -> Offer:
+    """What `ask.source` is. Raises UnsupportedModel where it cannot be run, or another error."""
+    hub = Hub(ask.token, site.retrier.patience.stall_s)
+    source = parse_source(ask.source)
+    remote = site.retrier.trying(lambda: open_remote(source, hub, ask.revision))
+    if is_container(remote):
+        found = look(site, remote)
+        dense = next(wanted.size or 0 for wanted in found.files if wanted.name == DENSE)
+        shape = shape_of(found.config, found.layout, dense, found.total_bytes)
+        return _offer(
+            ask, remote, found.config, found.layout, shape, "container", found.total_bytes
+        )
+    raw = look_raw(site, remote)
+    sizes = raw.plan.sizes
+    shape = shape_of(raw.config, raw.plan.layout, sizes[DENSE], sum(sizes.values()))
+    return _offer(ask, remote, raw.config, raw.plan.layout, shape, "checkpoint", raw.total_bytes)
+
+
+def _offer(
+    ask: LookUp,
+    remote: Remote,
+    config: ModelConfig,
+    layout: ExpertLayout,
+    shape: ModelShape,
+    kind: Literal["container", "checkpoint"],
+    download_bytes: int,
+) -> Offer:
+    quantization = check_layout(layout, config, remote.name)
+    return Offer(
+        source=ask.source,
+        name=remote.name,
+        kind=kind,
+        commit=remote.commit or "",
+        family=config.family,
+        bits=quantization.bits if quantization else 0,
+        download_bytes=download_bytes,
+        context_length=config.context_length,
+        licence=remote.licence if isinstance(remote, HubRepository) else "",
+        shape=shape,
+    )
+
+
+def shape_of(
+    config: ModelConfig, layout: ExpertLayout, dense_bytes: int, disk_bytes: int
+) -> ModelShape:
+    """The numbers that decide whether a model fits."""
+    program = PROGRAM_BYTES + 2 * STAGED_EXPERTS * layout.stride
+    return ModelShape(
+        layer_count=layout.layer_count,
+        expert_count=layout.expert_count,
+        experts_per_token=config.experts_per_token,
+        expert_bytes=layout.stride,
+        dense_bytes=dense_bytes,
+        embedding_bytes=min(_embedding_bytes(config), dense_bytes),
+        fixed_bytes=dense_bytes + program,
+        disk_bytes=disk_bytes,
+    )
+
+
+def _embedding_bytes(config: ModelConfig) -> int:
+    weights = config.vocab_size * config.hidden_size
+    quantization = config.module_quantization("model.embed_tokens")
+    if quantization is None:
+        return 2 * weights
+    return weights * quantization.bits // 8 + weights // quantization.group_size * 4

@@ -1,0 +1,61 @@
+"""Site: a folder in which a model is being installed, and all that its builders share."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.container.durable import disk_faults
+from engine.container.remote import Remote
+from engine.install.crew import Gate
+from engine.install.fetch import Fetcher, Retrier
+from engine.install.origin import Origin, write_origin
+from engine.install.protocol import Begun, Event
+from engine.install.room import check_room
+from engine.install.stop import Stop
+from engine.install.tally import Phase, Tally
+
+HANDS = 4  # connections at once: one alone seldom fills a line
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where, and with whom."""
+
+    folder: Path
+    source: str  # as Start named it
+    retrier: Retrier
+    stop: Stop
+    tally: Tally
+    gate: Gate
+    hear: Callable[[Event], None]
+    anyway: bool = False
+
+    def fetcher(self, remote: Remote) -> Fetcher:
+        """A reader of `remote` whose bytes count."""
+        return Fetcher(remote, self.retrier, self.tally.moved)
+
+    def check_room(self, total_bytes: int, there_bytes: int) -> None:
+        """Raise NotEnoughDisk, unless the person wants it anyway."""
+        if not self.anyway:
+            check_room(self.folder, total_bytes, there_bytes)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Leave to write to the folder. Raises NotEnoughDisk where it is full."""
+        with self.gate, disk_faults(self.folder):
+            yield
+
+    def begin(self, origin: Origin, host: str, done_bytes: int) -> None:
+        """Say what is coming, and keep where it comes from."""
+        with self.writing():
+            write_origin(self.folder, origin)
+        phase: Phase = "downloading" if host else "repacking"
+        self.tally.begin(phase, origin.total_bytes, done_bytes)
+        where = str(self.folder)
+        self.hear(
+            Begun(
+                where, origin.source, origin.kind, origin.commit, host, origin.total_bytes,
+                done_bytes,
+            )
+        )  # fmt: skip
