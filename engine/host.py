@@ -25,6 +25,7 @@ from engine.options import GenerationOptions
 
 GRACE_S = 1.5  # after the input closed, until the process ends whatever it is doing
 STATS_EVERY_S = 1.0
+PAUSE_LOOK_S = 0.25  # while an answer waits; a cancel ends the wait at once
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +55,15 @@ class Engine(Protocol):
     def resize(self, memory_bytes: int) -> wire.MemoryChanged:
         """Keep within a new budget."""
 
-    def tend(self) -> Sequence[wire.MemoryChanged]:
-        """Look after memory pressure; called between tokens and once a second while idle."""
+    def tend(self) -> Sequence[wire.MemoryChanged | wire.StorageChanged]:
+        """Look after memory and files; called between tokens and once a second while idle."""
+
+    @property
+    def paused(self) -> str:
+        """Why an answer should wait now, for a person; empty where it need not."""
+
+    def go_on(self) -> None:
+        """Do not wait for memory."""
 
     def stats(self) -> wire.EngineStats:
         """Figures since the last call."""
@@ -133,6 +141,8 @@ class Host:
                 self._generate(command)
             case wire.Resize() if self._engine:
                 self._send(self._engine.resize(command.memory_bytes))
+            case wire.Continue() if self._engine:
+                self._engine.go_on()
             case wire.Stats() if self._engine:
                 self._send(self._engine.stats())
             case wire.CountTokens():
@@ -157,6 +167,8 @@ class Host:
             for event in engine.stream(command.messages, command.options, cancel):
                 self._send(_tagged(command.id, event))
                 self._between_tokens()
+                while engine.paused and not cancel.wait(PAUSE_LOOK_S):
+                    self._between_tokens()
 
     def _between_tokens(self) -> None:
         while command := self._mailbox.take_quick():

@@ -3,19 +3,22 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+import platformdirs
 
 from engine import events
 from engine import protocol as wire
-from engine.experts.budget import slots_for_budget
-from engine.experts.slots import slot_bytes
+from engine.errors import ReadFailed
 from engine.loading import load_model
 from engine.memory import machine
-from engine.memory.plan import MemoryPlan
+from engine.memory.keeper import Change, MemoryKeeper
+from engine.memory.pressure import Pressure, open_source
 from engine.model.hybrid import Model
 from engine.options import GenerationOptions
 from engine.session import ChatSession
+from engine.snapshot_shelf import SnapshotShelf
+from engine.storage_watch import StorageWatch
 
 Progress = Callable[[str, float], None]
 
@@ -34,12 +37,24 @@ def load_hosted(command: wire.Load, progress: Progress) -> "HostedModel":
 class HostedModel:
     """See `engine.host.Engine`. Used on the thread that loaded the model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, shelf_folder: Path | None = None) -> None:
+        """`shelf_folder`: where snapshots go that memory has no room for."""
         self._model = model
-        self._session = ChatSession(model)
+        self._shelf = SnapshotShelf(
+            shelf_folder or Path(platformdirs.user_cache_dir("Martlet", False)) / "snapshots",
+            model.container.identity,
+            model.config,
+            model.kernels.dtype,
+        )
+        self._session = ChatSession(model, shelf=self._shelf, between=self._look)
+        pressure = Pressure()
+        self._source = open_source(pressure.on_pressure)
+        self._keeper = MemoryKeeper(model, self._session.live, pressure)
+        self._storage = StorageWatch(model.container)
+        self._changes: list[Change] = []  # made between tokens, not told yet
         self._counts = model.cache.stats
+        self._pace = self._session.live.pace
         self._counted_at = time.monotonic()
-        self._tokens = 0  # generated since `_counted_at`
 
     @property
     def facts(self) -> wire.ModelFacts:
@@ -76,10 +91,11 @@ class HostedModel:
         cancel: threading.Event,
     ) -> Iterator[events.Event]:
         """The events of one answer; ends soon after `cancel` is set."""
-        for event in self._session.stream(_plain(messages), options, cancelled=cancel.is_set):
-            if isinstance(event, events.TextDelta | events.ReasoningDelta):
-                self._tokens += 1
-            yield event
+        try:
+            yield from self._session.stream(_plain(messages), options, cancelled=cancel.is_set)
+        except ReadFailed as failure:
+            self._storage.failed(failure)
+            raise
 
     def count_tokens(self, messages: Sequence[wire.ChatMessage]) -> int:
         """Tokens of the prompt made of `messages`."""
@@ -87,42 +103,57 @@ class HostedModel:
 
     def resize(self, memory_bytes: int) -> wire.MemoryChanged:
         """Keep within a new budget, layer by layer, with the hottest experts kept."""
-        model, layout = self._model, self._model.container.layout
-        count = slots_for_budget(
-            memory_bytes, model.plan.fixed_bytes, layout, model.config.experts_per_token
-        )
-        before, bytes_a_slot = model.plan, slot_bytes(layout) * layout.layer_count
-        for layer in range(layout.layer_count):
-            model.cache.resize(layer, count)
-        model.plan = replace(before, slots_per_layer=count, slots_bytes=count * bytes_a_slot)
-        return wire.MemoryChanged("normal", _resized(before, model.plan), self.plan)
+        return self._told(self._keeper.resize(memory_bytes))
 
-    def tend(self) -> Sequence[wire.MemoryChanged]:
-        """Nothing changes by itself."""
-        return ()
+    def tend(self) -> Sequence[wire.MemoryChanged | wire.StorageChanged]:
+        """Act on pressure; what has changed since the last call."""
+        self._look()
+        changes, self._changes = self._changes, []
+        back = self._storage.look()
+        return [*map(self._told, changes), *([back] if back else [])]
+
+    @property
+    def paused(self) -> str:
+        """Why an answer should wait now, for a person; empty where it need not."""
+        return self._keeper.paused
+
+    def go_on(self) -> None:
+        """Do not wait for memory."""
+        self._keeper.insist()
 
     def stats(self) -> wire.EngineStats:
         """Figures since the last call."""
-        now, counts = time.monotonic(), self._model.cache.stats
-        elapsed, since, tokens = now - self._counted_at, counts - self._counts, self._tokens
-        self._counted_at, self._counts, self._tokens = now, counts, 0
+        now, counts, pace = time.monotonic(), self._model.cache.stats, self._session.live.pace
+        elapsed, since, written = now - self._counted_at, counts - self._counts, pace - self._pace
+        self._counted_at, self._counts, self._pace = now, counts, pace
+        tokens, condition = max(1, written.tokens), self._keeper.condition
         return wire.EngineStats(
             memory_bytes=machine.used_bytes(),
             hit_rate=since.hit_rate,
             bytes_per_s=since.bytes_read / elapsed if elapsed > 0 else 0.0,
-            token_ms=1000 * elapsed / tokens if tokens else 0.0,
-            disk_ms=1000 * since.wait_s / tokens if tokens else 0.0,
+            token_ms=1000 * written.seconds / tokens,
+            disk_ms=1000 * written.experts.wait_s / tokens,
+            pressure=self._keeper.level,
+            thermal=condition.thermal,
+            low_power=condition.low_power,
+            paused=self.paused,
         )
 
     def close(self) -> None:
         """Let go of everything."""
+        if self._source is not None:
+            self._source.close()
+        self._shelf.close()
         self._model.close()
+
+    def _look(self) -> None:
+        change = self._keeper.tend()
+        if change is not None:
+            self._changes.append(change)
+
+    def _told(self, change: Change) -> wire.MemoryChanged:
+        return wire.MemoryChanged(change.level, change.message, self.plan)
 
 
 def _plain(messages: Sequence[wire.ChatMessage]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
-
-
-def _resized(before: MemoryPlan, after: MemoryPlan) -> str:
-    pools = f"{before.slots_bytes / 1e9:.1f} → {after.slots_bytes / 1e9:.1f} GB"
-    return f"Expert pool {pools}: {after.slots_per_layer} experts a layer."

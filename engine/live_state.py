@@ -1,21 +1,50 @@
 """LiveState: the one state in use, the ids that are in it, and the snapshots to go back to."""
 
+import time
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
 
 import mlx.core as mx
 
+from engine.experts.stats import ExpertStats
 from engine.model.hybrid import Model
+from engine.model.state import Snapshot
 from engine.prefix_cache import PrefixCache
+from engine.snapshot_shelf import SnapshotShelf
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What decoding has cost since the start; the difference of two is what happened between."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+    experts: ExpertStats = field(default_factory=ExpertStats)
+
+    def __add__(self, other: "Pace") -> "Pace":
+        experts = self.experts + other.experts
+        return Pace(self.tokens + other.tokens, self.seconds + other.seconds, experts)
+
+    def __sub__(self, other: "Pace") -> "Pace":
+        experts = self.experts - other.experts
+        return Pace(self.tokens - other.tokens, self.seconds - other.seconds, experts)
 
 
 class LiveState:
     """Conversations of one model, read no further than is new.
 
-    `ids` are exactly what is in the state, whatever was cancelled or failed.
+    `ids` are exactly what is in the state, whatever was cancelled or failed. `shelf` takes the
+    snapshots that memory has no room for.
     """
 
-    def __init__(self, model: Model, snapshots_bytes: int) -> None:
+    def __init__(
+        self, model: Model, snapshots_bytes: int, shelf: SnapshotShelf | None = None
+    ) -> None:
         self.prefixes = PrefixCache(snapshots_bytes)
+        self.pace = Pace()
+        self._shelf = shelf
+        if shelf is not None:
+            self.prefixes.spill = shelf.put
         self._model = model
         self._state = model.new_state()
         self._ids: list[int] = []
@@ -31,10 +60,11 @@ class LiveState:
         At least one is always left to read: its logits are what comes next.
         """
         wanted = list(ids[:-1])
-        snapshot = self.prefixes.longest(wanted)
+        live = len(self._ids) if self._ids == wanted[: len(self._ids)] else 0
+        snapshot = self._longest(wanted, live)
         known = snapshot.length if snapshot else 0
-        if len(self._ids) >= known and self._ids == wanted[: len(self._ids)]:
-            return len(self._ids)
+        if live and live >= known:
+            return live
         if snapshot is None:
             self._state.clear()
         else:
@@ -59,8 +89,11 @@ class LiveState:
 
     def decode(self, token: int, cancelled: Callable[[], bool]) -> mx.array:
         """Take in one token; its logits (V,)."""
+        counts, started = self._model.cache.stats, time.perf_counter()
         logits = self._model.decode(token, self._state, cancelled)
         self._ids.append(token)
+        took = time.perf_counter() - started
+        self.pace += Pace(1, took, self._model.cache.stats - counts)
         return logits
 
     def keep(self) -> None:
@@ -73,3 +106,15 @@ class LiveState:
         self._state.clear()
         self._ids = []
         self.prefixes.clear()
+
+    def _longest(self, ids: Sequence[int], live: int) -> Snapshot | None:
+        """The longest known beginning; off the shelf only where it spares reading."""
+        snapshot = self.prefixes.longest(ids)
+        known = max(live, snapshot.length if snapshot else 0)
+        if self._shelf is None or self._shelf.longest(ids) <= known:
+            return snapshot
+        shelved = self._shelf.take(ids)
+        if shelved is None:
+            return snapshot
+        self.prefixes.add(ids[: shelved.length], shelved)
+        return shelved

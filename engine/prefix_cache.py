@@ -6,7 +6,7 @@ a snapshot is where reading goes on.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,11 +27,18 @@ class _Entry:
         return length <= ids.size and bool(np.array_equal(self.ids, ids[:length]))
 
 
-class PrefixCache:
-    """Least recently used snapshots go first; of one conversation, the earlier turns."""
+Spill = Callable[[NDArray[np.uint32], Snapshot], None]  # the ids, and the state after them
 
-    def __init__(self, budget_bytes: int) -> None:
+
+class PrefixCache:
+    """Least recently used snapshots go first; of one conversation, the earlier turns.
+
+    `spill` is given a conversation's last snapshot when it leaves for want of room.
+    """
+
+    def __init__(self, budget_bytes: int, spill: Spill = lambda ids, snapshot: None) -> None:
         self.budget_bytes = budget_bytes
+        self.spill = spill
         self._entries: list[_Entry] = []
         self._clock = itertools.count()
 
@@ -65,15 +72,25 @@ class PrefixCache:
     def shrink(self, budget_bytes: int) -> None:
         """Drop snapshots until they fit; the newest stays while it alone fits."""
         while self._entries and self.nbytes > budget_bytes:
-            self._entries.remove(self._victim())
+            self._evict(self._victim())
+
+    def spill_old(self) -> None:
+        """Keep only the snapshot that was used last."""
+        while len(self._entries) > 1:
+            self._evict(min(self._entries, key=lambda entry: entry.used))
 
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
 
-    def _victim(self) -> _Entry:
-        def rank(entry: _Entry) -> tuple[bool, int]:
-            continued = any(o is not entry and entry.begins(o.ids) for o in self._entries)
-            return not continued, entry.used
+    def _evict(self, entry: _Entry) -> None:
+        self._entries.remove(entry)
+        if not self._continued(entry):
+            self.spill(entry.ids, entry.snapshot)
 
-        return min(self._entries, key=rank)
+    def _victim(self) -> _Entry:
+        return min(self._entries, key=lambda entry: (not self._continued(entry), entry.used))
+
+    def _continued(self, entry: _Entry) -> bool:
+        """Whether a longer snapshot of the same conversation is here."""
+        return any(other is not entry and entry.begins(other.ids) for other in self._entries)

@@ -24,6 +24,7 @@ from engine.model.hybrid import Model
 from engine.model_text import ModelText, Prompt
 from engine.options import GenerationOptions
 from engine.sampling import Sampler, check_bias, resolve
+from engine.snapshot_shelf import SnapshotShelf
 from engine.text.messages import Message
 
 Cancel = Callable[[], bool]
@@ -31,13 +32,24 @@ DEFAULTS = GenerationOptions()
 
 
 class ChatSession:
-    """See the module's docstring. `snapshots_bytes` bounds what kept conversations may take."""
+    """See the module's docstring. `snapshots_bytes` bounds what kept conversations may take.
 
-    def __init__(self, model: Model, snapshots_bytes: int | None = None) -> None:
+    `between` is called between tokens and between chunks of a prompt: there memory may change.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        snapshots_bytes: int | None = None,
+        *,
+        shelf: SnapshotShelf | None = None,
+        between: Callable[[], object] = lambda: None,
+    ) -> None:
         self.model = model
+        self.between = between
         self.text = ModelText(model.container.path)
         planned = model.plan.snapshots_bytes if snapshots_bytes is None else snapshots_bytes
-        self.live = LiveState(model, planned)
+        self.live = LiveState(model, planned, shelf)
         self._busy = threading.Lock()
 
     def stream(
@@ -128,6 +140,7 @@ class _Answer:
         cancelled: Cancel,
     ) -> None:
         self.live = session.live
+        self.between = session.between
         self.model = session.model
         self.prompt = prompt
         self.text = text
@@ -173,6 +186,7 @@ class _Answer:
             except StopIteration as last:
                 logits: mx.array = last.value
                 return logits
+            self.between()
             yield PrefillProgress(start + done, len(self.prompt.ids), self.cached)
 
     def _write(self, logits: mx.array) -> Generator[Event, None, FinishReason]:
@@ -180,7 +194,7 @@ class _Answer:
         tokens = generate(
             logits,
             sampler,
-            lambda token: self.live.decode(token, self.cancelled),
+            self._feed,
             eos_ids=self.eos_ids,
             max_tokens=self.options.max_tokens,
             room=self.model.config.context_length - len(self.prompt.ids),
@@ -199,6 +213,10 @@ class _Answer:
                 yield from self.text.add(token)
                 if self.text.stopped:
                     return "stop"
+
+    def _feed(self, token: int) -> mx.array:
+        self.between()
+        return self.live.decode(token, self.cancelled)
 
     def _stats(self) -> AnswerStats:
         now = time.perf_counter()

@@ -256,4 +256,7 @@ def _failure(request: ReadRequest, reason: object) -> ReadFailed:
         f"Expert {request.expert} of layer {request.layer} could not be read from "
         f"{request.path}: {reason}.",
         _REMEDY,
+        request.path,
+        request.offset,
+        sum(view.nbytes for view in request.views),
     )

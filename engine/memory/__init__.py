@@ -1,1 +1,5 @@
-"""Memory: the plan (ledger), the pressure (macOS, Linux) and the governor between them."""
+"""Memory: the plan (ledger), what the machine says (figures, pressure, heat), and the governor.
+
+`plan` computes what a model will take; `pressure` hears how short memory is; `governor` decides,
+purely; `keeper` does it to a live model between tokens.
+"""

@@ -1,7 +1,6 @@
-"""How hot the machine is and whether it saves power: NSProcessInfo, through the Objective-C runtime.
+"""How hot the machine is and whether it saves power, as macOS tells it; elsewhere: nominal.
 
-Source: Apple, NSProcessInfo (thermalState, lowPowerModeEnabled). Elsewhere than on macOS all is
-nominal.
+Source: Apple, NSProcessInfo (thermalState, lowPowerModeEnabled), through the Objective-C runtime.
 """
 
 import ctypes
@@ -32,9 +31,7 @@ def condition(library: ctypes.CDLL | None = None) -> Condition:
     runtime = _declared(library or _foundation())
     pool = runtime.objc_autoreleasePoolPush()
     try:
-        info = _send(
-            runtime, runtime.objc_getClass(b"NSProcessInfo"), b"processInfo", c_void_p
-        )
+        info = _send(runtime, runtime.objc_getClass(b"NSProcessInfo"), b"processInfo", c_void_p)
         state = _send(runtime, info, b"thermalState", c_long)
         low_power = _send(runtime, info, b"isLowPowerModeEnabled", c_bool)
     finally:
@@ -51,7 +48,7 @@ def _foundation() -> ctypes.CDLL:
 def _send(runtime: ctypes.CDLL, target: int, name: bytes, answer: Any) -> Any:
     """A message without arguments. objc_msgSend has the type of the method that it reaches."""
     address = ctypes.cast(runtime.objc_msgSend, c_void_p).value
-    message = ctypes.CFUNCTYPE(answer, c_void_p, c_void_p)(address)
+    message = ctypes.CFUNCTYPE(answer, c_void_p, c_void_p)(address or 0)
     return message(target, runtime.sel_registerName(name))
 
 

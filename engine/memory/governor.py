@@ -154,9 +154,7 @@ def _due(state: State, facts: Facts, strain: PressureLevel) -> bool:
     return SEVERITY[strain] > SEVERITY[state.answered]
 
 
-def _shrunk(
-    state: State, facts: Facts, limits: Limits, strain: PressureLevel
-) -> tuple[State, int]:
+def _shrunk(state: State, facts: Facts, limits: Limits, strain: PressureLevel) -> tuple[State, int]:
     """By what is missing, or by the level's share, whichever is more."""
     missing = _newly_compressed(state, facts)
     if facts.available_bytes < limits.low_bytes:
@@ -197,7 +195,7 @@ def _eased(state: State, facts: Facts, limits: Limits) -> tuple[State, int]:
 
 def _can_judge(state: State, facts: Facts) -> bool:
     trial = state.trial
-    return trial is not None and JUDGED_TOKENS <= min(trial.rates.tokens, facts.rates.tokens)
+    return trial is not None and min(trial.rates.tokens, facts.rates.tokens) >= JUDGED_TOKENS
 
 
 def _judged(state: State, facts: Facts) -> tuple[State, int]:

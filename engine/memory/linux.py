@@ -26,9 +26,7 @@ class ControlGroup:
     @property
     def limit_bytes(self) -> int | None:
         """None: unlimited."""
-        text = _read(
-            self.folder / ("memory.max" if self.version == 2 else "memory.limit_in_bytes")
-        )
+        text = _read(self.folder / ("memory.max" if self.version == 2 else "memory.limit_in_bytes"))
         if not text.strip().isdigit():
             return None
         limit = int(text)

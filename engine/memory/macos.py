@@ -45,7 +45,10 @@ class TaskMemory(ctypes.Structure):
         *((n, c_uint64) for n in ("compressed", "compressed_peak", "compressed_lifetime")),
         *((n, c_uint64) for n in ("footprint", "min_address", "max_address")),
         ("footprint_peak", c_int64),
-        ("ledgers", c_int64 * 20),  # the rest of the third revision, which comes whole or not at all
+        (
+            "ledgers",
+            c_int64 * 20,
+        ),  # the rest of the third revision, which comes whole or not at all
     )
 
 

@@ -61,6 +61,7 @@ class Model:
         self.memory = ExpertMemory(cache, _staging(cache, plan), on_route)
         self.kernels = kernels
         self.plan = plan
+        self.chunk_tokens = CHUNK_TOKENS  # may change between chunks
         self._reader = reader
         self.embedding = linear(tensors, "model.embed_tokens", config)
         self.head = self._head(tensors)
@@ -76,22 +77,24 @@ class Model:
         ids: Sequence[int],
         state: State,
         cancelled: Callable[[], bool] = lambda: False,
-        chunk_tokens: int = CHUNK_TOKENS,
+        chunk_tokens: int | None = None,
     ) -> Generator[int, None, mx.array]:
         """Take in `ids` (at least one), chunk by chunk; returns the last token's logits (V,).
 
         Yields how many of `ids` are in the state. Raises Cancelled (what was yielded is kept),
         ContextFull, ReadFailed.
         """
-        hidden = mx.zeros((1, self.config.hidden_size))
-        for start in range(0, len(ids), chunk_tokens):
-            chunk = ids[start : start + chunk_tokens]
-            last = start + chunk_tokens >= len(ids)
-            hidden = self.forward(chunk, state, cancelled, admit=last)
-            yield start + len(chunk)
+        hidden, start = mx.zeros((1, self.config.hidden_size)), 0
+        while start < len(ids):
+            end = min(start + (chunk_tokens or self.chunk_tokens), len(ids))
+            hidden = self.forward(ids[start:end], state, cancelled, admit=end == len(ids))
+            start = end
+            yield end
         return self.logits(hidden[-1:])[0]
 
-    def read(self, ids: Sequence[int], state: State, chunk_tokens: int = CHUNK_TOKENS) -> mx.array:
+    def read(
+        self, ids: Sequence[int], state: State, chunk_tokens: int | None = None
+    ) -> mx.array:
         """Prefill without a word: the last token's logits (V,)."""
         steps = self.prefill(ids, state, chunk_tokens=chunk_tokens)
         while True:

@@ -234,3 +234,20 @@ def test_prints_do_not_reach_the_protocol(tmp_path: Path) -> None:
     kinds = [type(wire.decode_event(line)) for line in process.stdout.splitlines(keepends=True)]
     assert set(kinds) <= {wire.Ready, wire.Bug}
     assert process.stderr.count(b"stray") in (0, 2)  # the input's end may come before the load
+
+
+def test_a_paused_answer_waits_until_it_is_told_to_go_on(start: Callable[..., Peer]) -> None:
+    paused = start(paused="Memory is critically short.", answers=[{"text": "a b c"}])
+    paused.send(wire.Load("/m"), ask("1"))
+    paused.hear(wire.Prefill)
+    assert paused.hear(wire.EngineStats).paused == "Memory is critically short."
+    paused.send(wire.Continue())
+    assert paused.hear(wire.Finished).reason == "stop"
+
+
+def test_a_paused_answer_is_cancelled_at_once(start: Callable[..., Peer]) -> None:
+    paused = start(paused="Memory is critically short.", answers=[{"text": "a b c"}])
+    paused.send(wire.Load("/m"), ask("1"))
+    paused.hear(wire.Prefill)
+    paused.send(wire.Cancel("1"))
+    assert paused.hear(wire.Finished).reason == "cancelled"

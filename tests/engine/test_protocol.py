@@ -32,6 +32,7 @@ COMMANDS: list[wire.Command] = [
     wire.Cancel("g"),
     wire.Resize(1),
     wire.Stats(),
+    wire.Continue(),
     wire.CountTokens("c", MESSAGES),
     wire.Quit(),
 ]
@@ -47,6 +48,7 @@ EVENTS: list[wire.Event] = [
     wire.TokensCounted("c", None),
     wire.EngineStats(1, 0.5, 2.0, 3.0, 1.0, "warning"),
     wire.MemoryChanged("critical", "m", PLAN),
+    wire.StorageChanged(True, "m"),
     wire.Failed(None, "NotEnoughMemory", "m", "r"),
     wire.Bug("g", "Traceback"),
 ]
