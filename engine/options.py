@@ -4,7 +4,6 @@ One place refuses nonsense. `None` means "the model's own default" (its generati
 off where the model names none.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -51,7 +50,7 @@ def _number(
 ) -> None:
     if value is None:
         return
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    good = isinstance(value, int | float) and not isinstance(value, bool)  # NaN is in no range
     if good and (least < value if above_least else least <= value) and value <= most:  # type: ignore[operator]
         return
     bound = f"more than {least}" if above_least else f"at least {least}"

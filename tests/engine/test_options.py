@@ -12,6 +12,7 @@ NONSENSE: list[tuple[dict[str, Any], str]] = [
     ({"temperature": -0.1}, "temperature is -0.1. It must be at least 0"),
     ({"temperature": math.nan}, "temperature is nan"),
     ({"temperature": math.inf}, "temperature is inf"),
+    ({"temperature": 10**400}, "temperature is 1000"),
     ({"temperature": True}, "temperature is True"),
     ({"top_p": 0}, "top_p is 0. It must be more than 0 and at most 1"),
     ({"top_p": 1.01}, "top_p is 1.01"),
