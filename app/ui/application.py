@@ -52,12 +52,12 @@ class Application(QObject):
         self._crash_sheet: CrashSheet | None = None
         self._active: frozenset[str] = frozenset()
         self._unseen = 0
-        self._is_closing = False
         own = (command.name for command in commands() if not command.needs_window)
         self._own: dict[str, Callable[[], None]] = {name: getattr(self, name) for name in own}
         self.menus = Menus(self.run, self)
         # Several changes in one turn of the event loop enable and disable once.
         self._refresh = QTimer(self, singleShot=True, interval=0)
+        self._closing = QTimer(self, singleShot=True, interval=0)
         self._connect()
         self._on_settings(workspace.settings.settings)
 
@@ -79,8 +79,6 @@ class Application(QObject):
 
     def close(self) -> None:
         """Keep the windows' state and close them."""
-        self.save_state()
-        self._is_closing = True
         if self._settings_window is not None:
             self._settings_window.close()
         for window in self.windows:
@@ -88,7 +86,7 @@ class Application(QObject):
         self._typesetter.close()
 
     def save_state(self) -> None:
-        """Keep where the windows are and what they show."""
+        """Keep where the windows are and what they show; of the last one, when it is closed."""
         if self._windows:
             save_windows(self._state, self._windows)
 
@@ -185,8 +183,10 @@ class Application(QObject):
         return window
 
     def _on_closing(self, window: MainWindow) -> None:
-        if not self._is_closing:
+        """Quitting closes all windows in one turn of the event loop: all of them will return."""
+        if not self._closing.isActive():
             self.save_state()
+            self._closing.start()
         self._windows.remove(window)
         self._refresh.start()
 
@@ -297,6 +297,7 @@ class Application(QObject):
         self._workspace.settings.failed.connect(self._on_failure)
         self._workspace.library.active_changed.connect(self._on_active)
         self._refresh.timeout.connect(self._show_commands)
+        self._closing.timeout.connect(self.save_state)
         self.menus.go_menu.aboutToShow.connect(self._fill_go_menu)
         self.menus.move_menu.aboutToShow.connect(self._fill_move_menu)
         self.menus.menus["window"].aboutToShow.connect(self._fill_window_menu)

@@ -12,6 +12,7 @@ from app.ui.composer import Composer
 from app.ui.find_bar import FindBar
 from app.ui.start_page import StartPage
 from app.ui.transcript import TranscriptView
+from app.ui.transcript.column import Anchor
 from app.ui.transcript.turn_action import TurnAction
 
 
@@ -33,6 +34,7 @@ class ConversationPane(QWidget):
     ) -> None:
         super().__init__(parent)
         self._chat = chat
+        self._place: Anchor | None = None  # to return to
         self.start = StartPage()
         self.transcript = TranscriptView(chat, typesetter=typesetter)
         self.composer = Composer(chat)
@@ -52,6 +54,15 @@ class ConversationPane(QWidget):
     def has_transcript(self) -> bool:
         """Whether anything was said in this conversation."""
         return bool(self._chat.messages)
+
+    @property
+    def place(self) -> Anchor | None:
+        """Where in the conversation the reader is; None at its end."""
+        return self.transcript.place if self.has_transcript else None
+
+    def return_to(self, place: Anchor | None) -> None:
+        """Go back to a place once the conversation, which is being opened, is there."""
+        self._place = place
 
     def focus_composer(self) -> None:
         """Put the keyboard where one writes."""
@@ -96,7 +107,7 @@ class ConversationPane(QWidget):
 
     def _connect(self, settings: SettingsStore) -> None:
         self.start.asked.connect(self._chat.send)
-        self._chat.messages_reset.connect(self._show_side)
+        self._chat.messages_reset.connect(self._on_opened)
         self._chat.branch_changed.connect(self._show_side)
         self.find_bar.found.connect(self._show_found)
         self.find_bar.closed.connect(self.transcript.setFocus)
@@ -112,6 +123,12 @@ class ConversationPane(QWidget):
         self.transcript.set_reasoning_open(settings.reasoning_open)
         self.composer.set_text_size(settings.text_size)
         self.composer.set_return_sends(settings.return_sends)
+
+    def _on_opened(self) -> None:
+        self._show_side()
+        if self._place is not None and self.has_transcript:
+            self.transcript.go_to(self._place)
+        self._place = None
 
     def _show_side(self) -> None:
         shown = self.transcript if self.has_transcript else self.start

@@ -1,5 +1,6 @@
 """`python -m app`: start the application on the user's data folder."""
 
+import gc
 import logging
 import sys
 from collections.abc import Sequence
@@ -51,6 +52,7 @@ def _run(qt: QApplication, lock: InstanceLock, files: Sequence[str]) -> int:
     lock.summoned.connect(application.summon)
     qt.aboutToQuit.connect(application.close)
     application.start()
+    gc.freeze()  # what is there now stays: no collection has to look at it again
     if files:
         application.summon(files)
     status = qt.exec()

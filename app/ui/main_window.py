@@ -32,6 +32,7 @@ from app.ui.sidebar import Sidebar
 from app.ui.status_bar import StatusBar
 from app.ui.theme import SPACE, Role, color
 from app.ui.toolbar import Toolbar
+from app.ui.transcript.column import Anchor
 from app.workspace import Workspace
 
 SIDEBAR_WIDTH = 66 * SPACE
@@ -135,8 +136,9 @@ class MainWindow(QMainWindow):
         """Fill the menu of folders for the conversation shown."""
         self._chats.fill_move_menu(self._menus.move_menu)
 
-    def show_first(self, conversation_id: str) -> None:
-        """Show a conversation in a new window; "" for an empty one."""
+    def show_first(self, conversation_id: str, place: Anchor | None = None) -> None:
+        """Show a conversation in a new window, at a place of it; "" for an empty one."""
+        self.pane.return_to(place)
         if conversation_id:
             self.chat.open(conversation_id)
         else:

@@ -34,8 +34,10 @@ class Notices(QObject):
         self._death: EngineDeath | None = None  # what was said already
         self._load_failure: Failure | None = None
         library, engine = workspace.library, workspace.engine
-        library.deleted.connect(lambda deletion: self.offer_undo(deletion, library.undo_delete))
-        chat.deleted.connect(lambda deletion: self.offer_undo(deletion, chat.undo_delete))
+        self._chat = chat
+        # Bound methods: they are let go with the window, unlike functions without an owner.
+        library.deleted.connect(self._on_deleted)
+        chat.deleted.connect(self._on_message_deleted)
         library.exported.connect(self._on_exported)
         library.imported.connect(self._on_imported)
         for signal in (library.failed, chat.failed):
@@ -48,8 +50,13 @@ class Notices(QObject):
         """Something could not be done."""
         self._banners.show_banner("failure", "error", _sentence(failure.message, failure.remedy))
 
-    def offer_undo(self, deletion: Deletion, undo: Callable[[str], object]) -> None:
-        """Something was deleted."""
+    def _on_deleted(self, deletion: Deletion) -> None:
+        self._offer_undo(deletion, self._workspace.library.undo_delete)
+
+    def _on_message_deleted(self, deletion: Deletion) -> None:
+        self._offer_undo(deletion, self._chat.undo_delete)
+
+    def _offer_undo(self, deletion: Deletion, undo: Callable[[str], object]) -> None:
         action = BannerAction(self.tr("Undo"), lambda: undo(deletion.id))
         self._banners.show_banner(
             "undo", "trash", self._deleted(deletion), [action], seconds=UNDO_SECONDS

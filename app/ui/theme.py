@@ -49,7 +49,6 @@ class Role(Enum):
     LINK = auto()  # the accent, as text
     WARNING = auto()  # it needs you
     ERROR = auto()  # it is lost
-    GOOD = auto()  # it is ready
     # Grounds.
     BASE = auto()  # the window's content
     SIDEBAR = auto()
@@ -77,7 +76,6 @@ TEXT_ROLES = (
     Role.LINK,
     Role.WARNING,
     Role.ERROR,
-    Role.GOOD,
 )
 GROUND_ROLES = (Role.BASE, Role.SIDEBAR, Role.CODE, Role.BUBBLE, Role.HOVER, Role.SELECTED)
 
@@ -125,7 +123,6 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
         Role.LINK: legible(accent),
         Role.WARNING: legible(QColor("#f0a040" if dark else "#b86e00")),
         Role.ERROR: legible(QColor("#ff7066" if dark else "#d02b20")),
-        Role.GOOD: legible(QColor("#4cc265" if dark else "#2a8a45")),
     }
     on_accent = readable(QColor("white"), accent, ratio=3.0)
     shapes = {

@@ -4,6 +4,7 @@ from PySide6.QtCore import QByteArray, QSettings
 
 from app.ui.main_window import MainWindow
 from app.ui.state_values import integer, texts, truth
+from app.ui.transcript.column import Anchor
 
 _COUNT = "windows/count"
 
@@ -33,8 +34,14 @@ def restore_window(state: QSettings, place: int, window: MainWindow) -> None:
     window.show_sidebar(truth(state.value("sidebar"), True), at_once=True)
     window.show_inspector(truth(state.value("inspector"), False), at_once=True)
     window.sidebar.restore_folded(frozenset(texts(state.value("folded"))))
-    window.show_first(str(state.value("conversation") or ""))
+    window.show_first(str(state.value("conversation") or ""), _place(state))
     state.endGroup()
+
+
+def _place(state: QSettings) -> Anchor | None:
+    turn_id = str(state.value("turn") or "")
+    piece, offset = (integer(state.value(key), 0) for key in ("piece", "offset"))
+    return Anchor(turn_id, piece, offset) if turn_id else None
 
 
 def _save(state: QSettings, window: MainWindow) -> None:
@@ -45,3 +52,7 @@ def _save(state: QSettings, window: MainWindow) -> None:
     state.setValue("folded", sorted(window.sidebar.folded))
     shown = window.chat.conversation
     state.setValue("conversation", shown.id if shown is not None and window.is_listed else "")
+    place = window.pane.place
+    state.setValue("turn", place.turn_id if place else "")
+    state.setValue("piece", place.piece if place else 0)
+    state.setValue("offset", place.offset if place else 0)

@@ -120,6 +120,32 @@ def test_two_windows_share_the_library(application: Application, workspace: Fake
         assert "Countess" in [row.title for row in window.sidebar.list.rows()]
 
 
+def test_closed_window_hears_nothing_any_more(
+    application: Application, workspace: FakeWorkspace
+) -> None:
+    application.run("new_window")
+    application.windows[0].close()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    workspace.library.delete(["Bob"])
+    workspace.engine.become(process="starting")
+    workspace.settings.update(text_size=150)
+    workspace.library.undo_delete("d0")
+    assert len(application.windows) == 1
+
+
+def test_window_that_a_person_closed_stays_closed(
+    qtbot: QtBot, workspace: FakeWorkspace, data: Path
+) -> None:
+    before = started(workspace, data)
+    before.new_window("Ada")
+    before.windows[0].close()
+    qtbot.waitUntil(lambda: not before._closing.isActive())
+    end(before)
+    after = started(workspace, data)
+    assert [w.windowTitle() for w in after.windows] == ["New Chat"]
+    end(after)
+
+
 def test_menu_follows_the_front_window(
     qtbot: QtBot, application: Application, workspace: FakeWorkspace
 ) -> None:

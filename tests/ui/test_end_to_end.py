@@ -165,6 +165,23 @@ def test_search_finds_what_was_said_and_shows_it(
     wait(qtbot, lambda: window.windowTitle() == "Dinner?")
 
 
+def test_reader_returns_to_the_place_where_the_window_was_closed(
+    qtbot: QtBot, live: Callable[[dict[str, object]], Life]
+) -> None:
+    script: dict[str, object] = {"answers": [{"text": "A long paragraph of words. " * 400}]}
+    window = live(script).window
+    window.chat.send("Talk.")
+    wait(qtbot, lambda: last(window)[0] == "complete")
+    bar = window.pane.transcript.verticalScrollBar()
+    wait(qtbot, lambda: bar.maximum() > 1000)
+    bar.setValue(700)
+    wait(qtbot, lambda: window.pane.place is not None)
+    place = window.pane.place
+
+    window = live(script).window
+    wait(qtbot, lambda: window.pane.place == place)
+
+
 def test_model_that_cannot_be_loaded_is_said(
     qtbot: QtBot, live: Callable[[dict[str, object]], Life]
 ) -> None:

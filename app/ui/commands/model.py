@@ -31,7 +31,8 @@ class ModelCommands:
         """Names of the commands that make sense now."""
         state = self._workspace.engine.state
         yield "open_model"
-        if state.model == "none" and self._window.model_path:
+        path = self._window.model_path
+        if path and (state.model == "none" or state.model_path != path):
             yield "load_model"
         if state.model != "none":
             yield "unload_model"

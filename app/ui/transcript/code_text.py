@@ -6,7 +6,7 @@ screen. Positions are characters of the code.
 
 import html
 
-from PySide6.QtCore import QPoint, QPointF
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import (
     QFontMetricsF,
     QPainter,
@@ -37,6 +37,7 @@ class CodeText(Text):
         super().__init__(page, parent)
         self._lines = CodeLines()
         self._inked: InkedCode | None = None
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # it grows at its end
         self._inked_lines = 0  # of which the layouts know
         self._layouts: dict[int, QTextLayout] = {}
         metrics = QFontMetricsF(page.code_font)
@@ -48,13 +49,16 @@ class CodeText(Text):
 
     def set_code(self, code: str) -> None:
         """Show this code; what it shows already keeps its colours."""
-        if code.startswith(self._lines.code):
-            last = self._lines.row_count - 1
+        last = self._lines.row_count - 1
+        goes_on = code.startswith(self._lines.code)
+        self._lines.set_code(code)
+        if goes_on:
             self._layouts.pop(last, None)
+            top = last * self.page.code_line
+            self.update(0, top, self.width(), self.height() - top)
         else:
             self._layouts.clear()
-        self._lines.set_code(code)
-        self.update()
+            self.update()
 
     def set_ink(self, inked: InkedCode) -> None:
         """Use these colours, which may have grown since."""

@@ -1,7 +1,7 @@
 """CodeView: a card with code, the language's name, and buttons to wrap and to copy."""
 
 from PySide6.QtCore import QPointF, QRectF, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.blocks.block import Block
@@ -13,7 +13,7 @@ from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.piece_view import PieceView
 from app.ui.transcript.quiet_button import QuietButton
-from app.ui.transcript.side_scroll import SideScroll
+from app.ui.transcript.wide import Wide
 
 COPIED_MS = 1500
 OPEN_INK_MS = 500  # between colourings of code that is still being written
@@ -52,7 +52,8 @@ class CodeView(PieceView):
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(page, parent)
         self._text = CodeText(page, self)
-        self._scroll = SideScroll(self._text, self)
+        self._wide = Wide(self._text, self)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # it grows at its end
         font = page.caption_font()
         self._language = ""
         self.setFont(font)
@@ -92,9 +93,8 @@ class CodeView(PieceView):
         inside = width - indent - 2 * side
         natural, height = self._text.fit_rows(inside if self._wrap.isChecked() else None)
         self._wrap.setVisible(natural > inside or self._wrap.isChecked())
-        self._text.resize(max(natural, inside), height)
-        shown = self._scroll.height_for(natural, height, inside)
-        self._scroll.setGeometry(indent + side, head + self.page.px(2.5), inside, shown)
+        top = head + self.page.px(2.5)
+        shown = self._wide.place(indent + side, top, inside, natural, height)
         self._place_buttons(width, head)
         return head + shown + self.page.px(5)
 
@@ -103,6 +103,13 @@ class CodeView(PieceView):
         QGuiApplication.clipboard().setText(self._text.code)
         self._copy.show_text(self.tr("Copied"))
         QTimer.singleShot(COPIED_MS, self, self._offer_copy)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != self.width():
+            self.update()
+        edge = theme.RADIUS_CARD + 1  # the card's lower edge moved
+        self.update(0, event.oldSize().height() - edge, self.width(), edge)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -4,7 +4,7 @@ Heights in it are pixels from the top of the first turn. It knows nothing of scr
 says which stretch must be real (`realise`), and where that stretch is to be shown (`place`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
@@ -51,6 +51,7 @@ class Column(QObject):
         self._indexes: dict[str, int] = {}
         self._heights = Stack()
         self._views: dict[str, TurnView] = {}
+        self.state_of: Callable[[int], TurnState] = lambda index: TurnState()
         self._width = 0  # for which the heights are
 
     # What there is
@@ -90,7 +91,8 @@ class Column(QObject):
             del self._indexes[turn.message.id]
         self._turns[start:] = turns
         self._indexes.update((t.message.id, start + i) for i, t in enumerate(turns))
-        self._heights.replace(start, [turn.height(self.width) for turn in turns])
+        width = self.width
+        self._heights.replace(start, [turn.height(width) for turn in turns])
 
     def refresh(self, index: int) -> None:
         """A turn changed."""
@@ -99,10 +101,10 @@ class Column(QObject):
         if view := self._views.get(turn.message.id):
             view.refresh()
 
-    def show_state(self, index: int, state: TurnState) -> None:
-        """Show a turn differently."""
+    def update_state(self, index: int) -> None:
+        """A turn may have to be shown differently."""
         turn = self._turns[index]
-        if turn.state != state:
+        if turn.is_cut and turn.state != (state := self.state_of(index)):
             turn.show(state, self.width)
             self.refresh(index)
 
@@ -126,7 +128,8 @@ class Column(QObject):
         shift = self._page.px(ABOVE)
         for index in self._heights.between(top - shift, bottom - shift):
             turn = self._turns[index]
-            turn.cut(self.width)
+            if not turn.is_cut:
+                turn.cut(self.state_of(index), self.width)
             changed |= self._note_height(index)
             start = self._heights.top(index) + shift
             missing = list(self._missing(turn, top - start, bottom - start))[:left]
@@ -236,6 +239,7 @@ class Column(QObject):
             view.deleteLater()  # never at once: an assistive tool may be looking at it
 
     def _forget_heights(self) -> None:
+        width = self.width
         for turn in self._turns:
             turn.forget_heights()
-        self._heights.replace(0, [turn.height(self.width) for turn in self._turns])
+        self._heights.replace(0, [turn.height(width) for turn in self._turns])

@@ -11,8 +11,7 @@ _ROW = 1.6  # height of a table's row, the same
 
 def turn_height(message: Message, width: int, page: Page) -> int:
     """Pixels of a message that was not cut into pieces."""
-    rest = page.px(20)
-    return rest + _prose(message.text, width, page)
+    return 4 * page.em + _prose(message.text, width, page)
 
 
 def piece_height(piece: Piece, width: int, page: Page) -> int:
@@ -29,6 +28,5 @@ def piece_height(piece: Piece, width: int, page: Page) -> int:
 
 def _prose(text: str, width: int, page: Page) -> int:
     em = page.em
-    letters_per_line = max(width / (em * _LETTER), 1)
-    lines = len(text) / letters_per_line + text.count("\n") * 0.6 + 1
+    lines = len(text) * em * _LETTER / width + text.count("\n") * 0.6 + 1
     return int(lines * em * theme.LINE_HEIGHT)

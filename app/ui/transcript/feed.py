@@ -39,6 +39,7 @@ class Feed(QObject):
         self._folds: dict[str, bool] = {}  # of the reasoning, where a person chose
         self._edited = ""  # the message whose words are being changed
         self.reasoning_open = False
+        column.state_of = self._state
         self._listen()
 
     def _listen(self) -> None:
@@ -56,6 +57,11 @@ class Feed(QObject):
         """Where the reader is; None at the end."""
         return self._scroller.anchor
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was told is shown."""
+        return self._flow.is_empty
+
     def reveal(self, message_id: str) -> None:
         """Show a message at the top of the screen."""
         self._scroller.go_to(Anchor(message_id, 0, 0))
@@ -64,7 +70,7 @@ class Feed(QObject):
         """Fold or unfold the reasoning of an answer."""
         index = self._column.index_of(message_id)
         if index is not None:
-            self._folds[message_id] = not self._column.turns[index].state.reasoning_open
+            self._folds[message_id] = not self._state(index).reasoning_open
             self._scroller.release()
             self._show([message_id])
 
@@ -139,9 +145,8 @@ class Feed(QObject):
     # How turns are shown
 
     def _replace(self, start: int, messages: Sequence[Message]) -> None:
-        turns = [Turn(message, self._page, TurnState()) for message in messages]
-        self._column.replace(start, turns)
-        self._show_from(max(start - 2, 0), len(self._column.turns))
+        self._column.replace(start, [Turn(message, self._page) for message in messages])
+        self._show_from(max(start - 2, 0), start)
 
     def _show(self, message_ids: Iterable[str | None]) -> None:
         """Show these turns, and those before them, as they stand."""
@@ -153,7 +158,7 @@ class Feed(QObject):
 
     def _show_from(self, start: int, end: int) -> None:
         for index in range(start, end):
-            self._column.show_state(index, self._state(index))
+            self._column.update_state(index)
 
     def _state(self, index: int) -> TurnState:
         turns = self._column.turns

@@ -48,6 +48,10 @@ class Flow(QObject):
         spent_ms = int((perf_counter() - begun) * 1000)
         self._timer.setInterval(min(max(FLUSH_MS, spent_ms * _SHARE), SLOWEST_MS))
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
+
     def drop(self) -> None:
         """Forget what was not shown: another conversation is."""
         self._timer.stop()

@@ -3,8 +3,6 @@
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece, PieceKind
 
-_PARAGRAPH = 0.7  # sizes of the font
-
 _STEPS = {  # of the spacing, above a piece of this kind
     PieceKind.ATTACHMENTS: 5.0,
     PieceKind.EDITOR: 5.0,
@@ -43,6 +41,6 @@ def _above_prose(above: Piece | None, piece: Piece, page: Page) -> int:
     if above.is_quiet and not piece.is_quiet:
         return page.px(3)
     if above.kind is PieceKind.PROSE:
-        return round(page.em * _PARAGRAPH)
+        return page.paragraph_gap
     wide = above.kind in (PieceKind.CODE, PieceKind.TABLE, PieceKind.MATH)
     return page.px(3 if wide else 1.5)

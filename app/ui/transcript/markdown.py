@@ -23,7 +23,7 @@ from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.formula_object import OBJECT_CHARACTER
 from app.ui.transcript.ornaments import silence_lists, take_over
-from app.ui.transcript.page import Page
+from app.ui.transcript.page import LINE_SPACING, PARAGRAPH, Page
 
 FEATURES = (
     QTextDocument.MarkdownFeature.MarkdownNoHTML
@@ -139,7 +139,7 @@ def _block_format(block: QTextBlock, page: Page) -> QTextBlockFormat:
     first, last = not block.previous().isValid(), not block.next().isValid()
     level = chosen.headingLevel()
     is_code = chosen.hasProperty(QTextFormat.Property.BlockCodeFence) or chosen.nonBreakableLines()
-    chosen.setLineHeight(130 if level or is_code else theme.LINE_HEIGHT * 100 - 6, _PROPORTIONAL)
+    chosen.setLineHeight(130 if level or is_code else LINE_SPACING * 100, _PROPORTIONAL)
     chosen.setTopMargin(em * 0.7 if level and not first else 0)
     chosen.setBottomMargin(0 if last or is_code else em * _space_below(block, level))
     if quoted := chosen.intProperty(QTextFormat.Property.BlockQuoteLevel):
@@ -157,7 +157,7 @@ def _space_below(block: QTextBlock, level: int) -> float:
         return 0.35
     following = block.next()
     inside = block.textList() is not None and following.textList() is not None
-    return 0.25 if inside else 0.7
+    return 0.25 if inside else PARAGRAPH
 
 
 def _put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) -> bool:

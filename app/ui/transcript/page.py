@@ -13,6 +13,8 @@ from app.blocks.typesetter import Typesetter
 from app.ui import theme
 from app.ui.transcript.formula_object import FormulaObject
 
+LINE_SPACING = theme.LINE_HEIGHT - 0.06  # in heights of the font, which are more than its size
+PARAGRAPH = 0.7  # between paragraphs, in sizes of the font
 CODE_SPACING = 1.32  # height of a line of code, in that of its font
 
 _OPENED_SCHEMES = ("http", "https", "mailto")
@@ -43,6 +45,8 @@ class Page(QObject):
         self.reading_font = theme.font(theme.READING, scale=scale)
         self.code_font = theme.code_font(scale)
         self.em = QFontInfo(self.reading_font).pixelSize()
+        spare = QFontMetricsF(self.reading_font).height() * (LINE_SPACING - 1)  # under a line
+        self.paragraph_gap = round(self.em * PARAGRAPH + spare)
         self.code_line = round(QFontMetricsF(self.code_font).height() * CODE_SPACING)
 
     def caption_font(self) -> QFont:

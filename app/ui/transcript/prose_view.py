@@ -13,7 +13,7 @@ from app.ui.transcript.markdown import write_markdown
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.piece_view import PieceView
-from app.ui.transcript.side_scroll import SideScroll
+from app.ui.transcript.wide import Wide
 
 
 class ProseView(PieceView):
@@ -60,15 +60,12 @@ class MathView(ProseView):
 
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(page, parent)
-        self._scroll = SideScroll(self._text, self)
+        self._wide = Wide(self._text, self)
 
     def fit(self, width: int) -> int:
         height = self._text.fit(width)
         natural = int(self._text.document.idealWidth() + 0.999)
-        self._text.resize(max(width, natural), height)
-        whole = self._scroll.height_for(natural, height, width)
-        self._scroll.setGeometry(0, 0, width, whole)
-        return whole
+        return self._wide.place(0, 0, width, natural, height)
 
     def _write(self, piece: Piece) -> list[MathSpan]:
         assert piece.block is not None

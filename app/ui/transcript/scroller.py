@@ -37,6 +37,7 @@ class Scroller(QObject):
         self._following = True
         self._anchor: Anchor | None = None
         self._is_arranging = False
+        self._is_disturbed = False
         self._was_away = False
         self._shown = 0  # the bar's value for which the widgets were placed
         self._idle = QTimer(self)
@@ -73,7 +74,6 @@ class Scroller(QObject):
         self._following = False
         self._anchor = anchor
         self.arrange()
-        self._take_anchor()
 
     def scrolled(self, upwards: bool) -> None:
         """The person moved the bar."""
@@ -97,20 +97,24 @@ class Scroller(QObject):
     def arrange(self) -> None:
         """Make what is visible real and put it where it belongs."""
         if self._is_arranging:
+            self._is_disturbed = True  # a bar came or went, and the column has another width
             return
         self._is_arranging = True
         for _ in range(_PASSES):
+            self._is_disturbed = False
             self._move_bar()
             top = self._bar.value()
-            if not self._column.realise(top, top + self._viewport.height()):
+            changed = self._column.realise(top, top + self._viewport.height())
+            if not changed and not self._is_disturbed:
                 break
         self._place()
         self._is_arranging = False
         self._idle.start(0)
 
-    def stop(self) -> None:
-        """Do no idle work any more."""
-        self._idle.stop()
+    @property
+    def is_idle(self) -> bool:
+        """Whether the screens around the visible one are real."""
+        return not self._idle.isActive()
 
     def _move_bar(self) -> None:
         """Let the bar say where the anchor, or the end, is now."""
@@ -129,6 +133,8 @@ class Scroller(QObject):
         self._column.release(top - kept, top + height + kept)
         self._shift(self._shown - top)
         self._column.place(top)
+        if not self._following:
+            self._take_anchor()  # pieces that were measured make a better one
         self.arranged.emit()
         away = not self._following and not self._is_at_end()
         if away != self._was_away:

@@ -26,7 +26,7 @@ from app.ui.transcript.piece import Piece
 from app.ui.transcript.prose_view import ProseView
 from app.ui.transcript.quiet_button import QuietButton
 from app.ui.transcript.reading import excerpt_of_whole
-from app.ui.transcript.side_scroll import SideScroll
+from app.ui.transcript.wide import Wide
 
 _PROPORTIONAL = QTextBlockFormat.LineHeightTypes.ProportionalHeight.value
 _FIXED = QTextBlockFormat.LineHeightTypes.FixedHeight.value
@@ -39,24 +39,25 @@ class TableView(ProseView):
 
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(page, parent)
-        self._scroll = SideScroll(self._text, self)
-        self._copy = QuietButton(self, icon="copy", name=self.tr("Copy table"))
-        self._copy.clicked.connect(self.copy_table)
-        self._copy.hide()
+        self._wide = Wide(self._text, self)
+        self._copy: QuietButton | None = None
 
     def fit(self, width: int) -> int:
         inside = width - self._left()
         self._text.fit(inside)
         height = math.ceil(self._text.document.size().height())
         natural = int(self._text.document.size().width() + 0.999)
-        self._text.resize(max(inside, natural), height)
-        shown = self._scroll.height_for(natural, height, inside)
-        self._scroll.setGeometry(self._left(), 0, inside, shown)
-        self._copy.move(width - self._copy.width(), 0)
-        return shown
+        if self._copy is not None:
+            self._copy.move(width - self._copy.width(), 0)
+        return self._wide.place(self._left(), 0, inside, natural, height)
 
     def set_active(self, active: bool) -> None:
-        self._copy.setVisible(active)
+        if active and self._copy is None:
+            self._copy = QuietButton(self, icon="copy", name=self.tr("Copy table"))
+            self._copy.clicked.connect(self.copy_table)
+            self._copy.move(self.width() - self._copy.width(), 0)
+        if self._copy is not None:
+            self._copy.setVisible(active)
 
     def copy_table(self) -> None:
         """Put the cells on the clipboard, tabs between them."""

@@ -10,8 +10,8 @@ import html
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent, QMouseEvent, QPalette
-from PySide6.QtWidgets import QLabel, QToolTip, QWidget
+from PySide6.QtGui import QMouseEvent, QPalette
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.ui.transcript.page import Page
 
@@ -74,13 +74,6 @@ class Text(QLabel):
         self._hover("")
         super().leaveEvent(event)
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            link = html.escape(self.link_at(event.pos()))  # a tooltip would take it for HTML
-            QToolTip.showText(event.globalPos(), link and f"<qt>{link}</qt>", self)
-            return True
-        return super().event(event)
-
     def selection_group(self) -> QPalette.ColorGroup:
         """Whether the selection is shown as in the window that has the focus."""
         active = QPalette.ColorGroup.Active
@@ -92,4 +85,5 @@ class Text(QLabel):
         self._hovered = link
         shape = Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.IBeamCursor
         self.setCursor(shape)
+        self.setToolTip(f"<qt>{html.escape(link)}</qt>" if link else "")  # never taken for HTML
         self.page.link_hovered.emit(link)

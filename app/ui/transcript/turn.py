@@ -16,19 +16,20 @@ from app.ui.transcript.piece import Piece
 from app.ui.transcript.pieces import TurnState, answer_pieces, user_pieces
 from app.ui.transcript.stack import Stack
 
+_PLAIN = TurnState()
+_NOTHING = Stack()
+
 
 class Turn:
-    """A message, and how it is shown."""
+    """A message, and how it is shown. There may be thousands: one that is not cut is small."""
 
-    def __init__(self, message: Message, page: Page, state: TurnState) -> None:
+    __slots__ = ("_cut", "_guess", "_page", "_state", "message")
+
+    def __init__(self, message: Message, page: Page) -> None:
         self.message = message
-        self.pieces: list[Piece] = []
-        self.heights = Stack()
         self._page = page
-        self._state = state
-        self._measured: list[bool] = []
-        self._answer: _Text | None = None  # None: not cut yet
-        self._reasoning: _Text | None = None
+        self._state = _PLAIN
+        self._cut: _Cut | None = None
         self._guess: tuple[int, int] | None = None  # width, height
 
     @property
@@ -37,21 +38,30 @@ class Turn:
 
     @property
     def is_cut(self) -> bool:
-        return self._answer is not None
+        return self._cut is not None
+
+    @property
+    def pieces(self) -> list[Piece]:
+        return self._cut.pieces if self._cut else []
+
+    @property
+    def heights(self) -> Stack:
+        """Of the pieces."""
+        return self._cut.heights if self._cut else _NOTHING
 
     def height(self, width: int) -> int:
         """Pixels of the whole turn, as far as they are known."""
-        if self.is_cut:
-            return self.heights.height
+        if self._cut is not None:
+            return self._cut.heights.height
         if self._guess is None or self._guess[0] != width:
             self._guess = (width, turn_height(self.message, width, self._page))
         return self._guess[1]
 
-    def cut(self, width: int) -> None:
-        """Cut the message into pieces, if that was not done yet."""
-        if not self.is_cut:
-            self._answer = _Text(self.message.text, done=self.message.settled)
-            self._arrange(width)
+    def cut(self, state: TurnState, width: int) -> None:
+        """Cut the message into pieces, to be shown like this."""
+        self._state = state
+        self._cut = _Cut(_Text(self.message.text, done=self.message.settled))
+        self._arrange(self._cut, width)
 
     def grow(self, delta: AnswerDelta, width: int) -> None:
         """More of the answer arrived."""
@@ -59,13 +69,6 @@ class Turn:
         text, reasoning = self.message.text + delta.text, self.message.reasoning + delta.reasoning
         self.message = replace(self.message, text=text, reasoning=reasoning)
         self._follow(width)
-
-    def _watch_thinking(self, delta: AnswerDelta) -> None:
-        now, since = monotonic(), self._state.thinking_since
-        if delta.reasoning and not self.message.reasoning:
-            self._state = replace(self._state, thinking_since=now)
-        elif delta.text and not self.message.text and since is not None:
-            self._state = replace(self._state, thought_s=now - since)
 
     def update(self, message: Message, width: int) -> None:
         """The message changed."""
@@ -80,66 +83,78 @@ class Turn:
 
     def set_height(self, index: int, height: int) -> None:
         """Note what a piece measures."""
-        self._measured[index] = True
-        self.heights[index] = height
+        assert self._cut is not None
+        self._cut.measured[index] = True
+        self._cut.heights[index] = height
 
     def is_measured(self, index: int) -> bool:
-        return self._measured[index]
+        return self._cut is not None and self._cut.measured[index]
 
     def forget_height(self, index: int) -> None:
         """A piece needs to be measured again."""
-        self._measured[index] = False
+        if self._cut is not None:
+            self._cut.measured[index] = False
 
     def forget_heights(self) -> None:
         """The width or the size of the text changed: what was measured is a guess now."""
-        self._measured = [False] * len(self.pieces)
         self._guess = None
+        if self._cut is not None:
+            self._cut.measured = [False] * len(self._cut.pieces)
+
+    def _watch_thinking(self, delta: AnswerDelta) -> None:
+        now, since = monotonic(), self._state.thinking_since
+        if delta.reasoning and not self.message.reasoning:
+            self._state = replace(self._state, thinking_since=now)
+        elif delta.text and not self.message.text and since is not None:
+            self._state = replace(self._state, thought_s=now - since)
 
     def _follow(self, width: int) -> None:
-        if self._answer is None:
-            self._guess = None
-            return
-        self._answer = self._answer.followed(self.message.text, done=self.message.settled)
-        self._arrange(width)
+        self._guess = None
+        if self._cut is not None:
+            text, done = self.message.text, self.message.settled
+            self._cut.answer = self._cut.answer.followed(text, done=done)
+            self._arrange(self._cut, width)
 
-    def _arrange(self, width: int) -> None:
+    def _arrange(self, cut: "_Cut", width: int) -> None:
         """Make the pieces; those that did not change keep their heights."""
-        pieces = self._pieces()
-        same = next(
-            (
-                i
-                for i, (old, new) in enumerate(zip(self.pieces, pieces, strict=False))
-                if old != new
-            ),
-            min(len(self.pieces), len(pieces)),
-        )
-        kept = [self.heights[i] for i in range(len(self.pieces))]
-        guesses = [
-            kept[i]
-            if i < len(kept) and self.pieces[i].kind is pieces[i].kind
+        pieces = self._pieces(cut)
+        same = _same_at_start(cut.pieces, pieces)
+        heights = [
+            cut.heights[i]
+            if i < len(cut.pieces) and cut.pieces[i].kind is pieces[i].kind
             else piece_height(pieces[i], width, self._page)
             for i in range(same, len(pieces))
         ]
-        self.heights.replace(same, guesses)
-        self._measured[same:] = [False] * (len(pieces) - same)
-        self.pieces = pieces
+        cut.heights.replace(same, heights)
+        cut.measured[same:] = [False] * len(heights)
+        cut.pieces = pieces
 
-    def _pieces(self) -> list[Piece]:
+    def _pieces(self, cut: "_Cut") -> list[Piece]:
         if self.message.role == "user":
             return user_pieces(self.message, self._state)
-        assert self._answer is not None
-        return answer_pieces(self.message, self._thoughts(), self._answer.blocks(), self._state)
+        return answer_pieces(self.message, self._thoughts(cut), cut.answer.blocks(), self._state)
 
-    def _thoughts(self) -> list[Block]:
+    def _thoughts(self, cut: "_Cut") -> list[Block]:
         """The reasoning's blocks; it is not even read while it is folded."""
         if not self._state.reasoning_open:
             return []
         done = self.message.settled or bool(self.message.text)
-        if self._reasoning is None:
-            self._reasoning = _Text(self.message.reasoning, done=done)
+        if cut.reasoning is None:
+            cut.reasoning = _Text(self.message.reasoning, done=done)
         else:
-            self._reasoning = self._reasoning.followed(self.message.reasoning, done=done)
-        return self._reasoning.blocks()
+            cut.reasoning = cut.reasoning.followed(self.message.reasoning, done=done)
+        return cut.reasoning.blocks()
+
+
+class _Cut:
+    """What there is of a turn once it was cut into pieces."""
+
+    def __init__(self, answer: "_Text") -> None:
+        self.answer = answer
+        self.reasoning: _Text | None = None
+        self.pieces: list[Piece] = []
+        self.heights = Stack()
+        self.measured: list[bool] = []
 
 
 class _Text:
@@ -177,3 +192,9 @@ def _longer(shown: Message, told: Message) -> Message:
     text = shown.text if shown.text.startswith(told.text) else told.text
     reasoning = shown.reasoning if shown.reasoning.startswith(told.reasoning) else told.reasoning
     return replace(told, text=text, reasoning=reasoning)
+
+
+def _same_at_start(before: list[Piece], now: list[Piece]) -> int:
+    """How many pieces at the beginning are as they were."""
+    pairs = zip(before, now, strict=False)
+    return next((i for i, (b, n) in enumerate(pairs) if b != n), min(len(before), len(now)))

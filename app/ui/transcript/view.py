@@ -84,6 +84,7 @@ class TranscriptView(QAbstractScrollArea):
         self._selector = Selector(self._column, self.viewport())
         self._pointer = Pointer(self._page, self._selector, self.viewport(), bar)
         self._end_button = EndButton(self)
+        self._is_tabbing = False
         self._deeds = self._make_deeds()
         self._set_up_surface()
         self._connect()
@@ -139,6 +140,11 @@ class TranscriptView(QAbstractScrollArea):
     def scroll_to_end(self) -> None:
         """Show the end, and follow it."""
         self._scroller.follow()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still to be shown, or to be made ready near the screen."""
+        return not (self._feed.is_idle and self._scroller.is_idle)
 
     # Copying
 
@@ -246,7 +252,7 @@ class TranscriptView(QAbstractScrollArea):
     def _focus_moved(self, before: QWidget | None, now: QWidget | None) -> None:
         for view in self._column.views():
             view.show_activity()
-        if now is not None and self.viewport().isAncestorOf(now):
+        if self._is_tabbing and now is not None and self.viewport().isAncestorOf(now):
             top = now.mapTo(self.viewport(), QPoint(0, 0)).y()
             self._scroller.show_stretch(top, top + now.height())
 
@@ -270,6 +276,13 @@ class TranscriptView(QAbstractScrollArea):
             view.setFocus(Qt.FocusReason.TabFocusReason)
 
     # Qt's events
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab moves the focus; what gets it is scrolled into sight."""
+        self._is_tabbing = True
+        moved = super().focusNextPrevChild(next)
+        self._is_tabbing = False
+        return moved
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._handle_key(event):

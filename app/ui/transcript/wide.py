@@ -1,0 +1,28 @@
+"""Wide: a text in a place that may be too narrow for it; then it can be moved sideways."""
+
+from PySide6.QtWidgets import QWidget
+
+from app.ui.transcript.side_scroll import SideScroll
+from app.ui.transcript.text import Text
+
+
+class Wide:
+    """Puts a text into its parent; a scroll area is made when one is needed, as few texts do."""
+
+    def __init__(self, text: Text, parent: QWidget) -> None:
+        self._text = text
+        self._parent = parent
+        self._scroll: SideScroll | None = None
+
+    def place(self, left: int, top: int, width: int, natural: int, height: int) -> int:
+        """Show the text, which is `natural` pixels wide; the height that this takes."""
+        self._text.resize(max(width, natural), height)
+        if natural > width and self._scroll is None:
+            self._scroll = SideScroll(self._text, self._parent)
+            self._scroll.show()
+        if self._scroll is None:
+            self._text.move(left, top)
+            return height
+        shown = self._scroll.height_for(natural, height, width)
+        self._scroll.setGeometry(left, top, width, shown)
+        return shown
