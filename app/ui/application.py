@@ -143,7 +143,7 @@ class Application(QObject):
         """Name, version, and what it is."""
         sheet = QMessageBox(self._windows[0] if self._windows else None)
         sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        sheet.setIconPixmap(QGuiApplication.windowIcon().pixmap(64, 64))
+        sheet.setIconPixmap(theme.application_icon().pixmap(64, 64))
         sheet.setText(f"Martlet {__version__}")
         sheet.setInformativeText(
             self.tr("Large models on small machines: experts stream from the disk.")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from app import crash, logs, paths
 from app.installed_models import DEMO, is_model
 from app.single_instance import InstanceLock
+from app.ui import theme
 from app.ui.application import Application
 from app.ui.translation import install_translations
 from app.ui.unix_signals import QuitOnSignal
@@ -25,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     qt = QApplication(list(sys.argv if argv is None else argv))
     qt.setApplicationName("Martlet")
     qt.setDesktopFileName("martlet")
+    qt.setWindowIcon(theme.application_icon())
     QuitOnSignal(qt)
     install_translations(qt, QLocale.system())
     qt.setQuitOnLastWindowClosed(sys.platform != "darwin")

@@ -36,7 +36,8 @@ COLUMN_WIDTH = 720  # px; the widest column of text
 CAPTION, BODY, READING, TITLE = 0.87, 1.0, 1.08, 1.5  # sizes, in system fonts
 LINE_HEIGHT = 1.5  # of running text
 
-_ICONS = Path(__file__).parents[2] / "resources" / "icons"
+_RESOURCES = Path(__file__).parents[2] / "resources"
+_ICONS = _RESOURCES / "icons"
 
 
 class Role(Enum):
@@ -203,6 +204,20 @@ def _system_points() -> float:
 def icon(name: str, role: Role = Role.SECONDARY) -> QIcon:
     """One of the SVG files in resources/icons, in the role's colour; follows the palette live."""
     return QIcon(_TintedIcon(name, role))
+
+
+def application_icon() -> QIcon:
+    """The application's own icon, at the sizes that window systems ask for."""
+    renderer = QSvgRenderer(str(_RESOURCES / "martlet.svg"))
+    made = QIcon()
+    for side in (32, 64, 256):
+        pixmap = QPixmap(side, side)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        renderer.render(painter)
+        painter.end()
+        made.addPixmap(pixmap)
+    return made
 
 
 def paint_icon(painter: QPainter, rect: QRectF, name: str, ink: QColor) -> None:

@@ -63,6 +63,12 @@ def test_icon_is_tinted_from_the_palette_at_paint_time(qtbot: QtBot) -> None:
     assert second == QColor("#ff00ff")
 
 
+def test_application_has_an_icon(qtbot: QtBot) -> None:
+    icon = theme.application_icon()
+    assert _centre(icon) == QColor("white"), "the bird"
+    assert QSize(256, 256) in icon.availableSizes()
+
+
 def test_misspelt_icon_fails_at_once(qtbot: QtBot) -> None:
     with pytest.raises(FileNotFoundError):
         theme.icon("no-such-icon")
@@ -82,5 +88,5 @@ def test_tabular_figures_are_all_of_one_width(qtbot: QtBot) -> None:
 
 
 def _centre(icon: QIcon) -> QColor:
-    image: QImage = icon.pixmap(QSize(20, 20)).toImage()
+    image: QImage = icon.pixmap(QSize(64, 64)).toImage()
     return image.pixelColor(image.width() // 2, image.height() // 2)

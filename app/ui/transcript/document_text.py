@@ -6,6 +6,7 @@ from typing import cast
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
+    QImage,
     QPainter,
     QPaintEvent,
     QPalette,
@@ -27,10 +28,16 @@ QUOTE_STEP = 4  # steps of the spacing, that a quotation is indented
 
 
 class SealedDocument(QTextDocument):
-    """A document that loads nothing, whatever its text names."""
+    """A document that loads nothing, whatever its text names.
+
+    Every resource is a picture of one clear pixel: were there none, Qt would itself look for a
+    file of that name.
+    """
 
     def loadResource(self, type: int, name: object) -> object:
-        return None
+        blank = QImage(1, 1, QImage.Format.Format_ARGB32_Premultiplied)
+        blank.fill(Qt.GlobalColor.transparent)
+        return blank
 
 
 class DocumentText(Text):
