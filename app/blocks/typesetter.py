@@ -137,17 +137,18 @@ class Typesetter(QObject):
 
     def _take(self, reply: dict[str, Any]) -> bool:
         """Note one reply; whether it was about a formula."""
-        about = self._asked[reply["id"]]
-        if len(reply) == 1:
+        about = self._asked.get(reply["id"])
+        if isinstance(about, InkedCode):
+            about.lines += reply.get("lines", [])
+        elif about is not None and "formula" in reply:
+            self._keep(about, Formula(*reply["formula"]))
+        is_last = "lines" not in reply
+        if is_last and about is not None:
             del self._asked[reply["id"]]
             self._settle(about)
         if isinstance(about, InkedCode):
-            about.lines += reply.get("lines", [])
             self.ink_grew.emit(about)
-            return False
-        if "formula" in reply:
-            self._keep(about, Formula(*reply["formula"]))
-        return True
+        return is_last and not isinstance(about, InkedCode)
 
     def _settle(self, about: tuple[str, bool] | InkedCode) -> None:
         """There will be no more about this."""

@@ -146,7 +146,7 @@ class Column(QObject):
         for index in self._heights.between(top - shift, bottom - shift):
             turn = self._turns[index]
             start = self._heights.top(index) + shift
-            if not turn.is_cut or any(self._missing(turn, top - start, bottom - start)):
+            if not turn.is_cut or list(self._missing(turn, top - start, bottom - start)):
                 return False
         return True
 
@@ -199,6 +199,18 @@ class Column(QObject):
         heights = self._turns[index].heights
         piece = min(anchor.piece, len(heights))
         return self._page.px(ABOVE) + self._heights.top(index) + heights.top(piece) + anchor.offset
+
+    def height_of(self, anchor: Anchor) -> int:
+        """The height of an anchor's piece."""
+        index = self.index_of(anchor.turn_id)
+        if index is None:
+            return 0
+        heights = self._turns[index].heights
+        return heights[anchor.piece] if anchor.piece < len(heights) else 0
+
+    def share_above(self, anchor: Anchor) -> float:
+        """How much of an anchor's piece is above the top of the screen."""
+        return anchor.offset / max(self.height_of(anchor), 1)
 
     def turn_at(self, y: int) -> int | None:
         """The turn at a height, or the nearest one."""

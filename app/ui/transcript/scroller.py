@@ -4,6 +4,8 @@ While it follows, the end of the column is at the bottom of the screen. Otherwis
 anchor: what is on the screen does not move when a height above it becomes known.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -79,6 +81,17 @@ class Scroller(QObject):
         """The person moved the bar."""
         self._following = not upwards and self._is_at_end()
         self._take_anchor()
+        self.arrange()
+
+    def through(self, change: Callable[[], None]) -> None:
+        """Make a change after which all heights are others, and stay at the same words."""
+        anchor = None if self._following else self._anchor
+        share = self._column.share_above(anchor) if anchor else 0.0
+        change()
+        if anchor is not None:
+            self._anchor = replace(anchor, offset=0)
+            self.arrange()  # measures the piece
+            self._anchor = replace(anchor, offset=round(share * self._column.height_of(anchor)))
         self.arrange()
 
     def show_turn(self, index: int) -> None:

@@ -120,7 +120,7 @@ class TranscriptView(QAbstractScrollArea):
         """Show text at 80 to 200 per cent of its usual size."""
         if self._page.scale != percent / 100:
             self._page.set_scale(percent / 100)
-            self._rebuild()
+            self._scroller.through(self._column.rebuild)
 
     def set_reasoning_open(self, is_open: bool) -> None:
         """Whether thinking is unfolded where the person did not choose."""
@@ -239,10 +239,6 @@ class TranscriptView(QAbstractScrollArea):
             self._scroller.release()
         self.selection_changed.emit()
 
-    def _rebuild(self) -> None:
-        self._column.rebuild()
-        self._scroller.arrange()
-
     def _focused_turn(self) -> TurnView | None:
         focused = QApplication.focusWidget()
         while focused is not None and not isinstance(focused, TurnView):
@@ -353,11 +349,10 @@ class TranscriptView(QAbstractScrollArea):
         x = (self.viewport().width() - self._end_button.width()) // 2
         y = self.viewport().height() - self._end_button.height() - 4 * theme.SPACE
         self._end_button.move(x, y)
-        self._column.fit_width()
-        self._scroller.arrange()
+        self._scroller.through(self._column.fit_width)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in _LOOKS:
             self._page.set_scale(self._page.scale)
-            self._rebuild()
+            self._scroller.through(self._column.rebuild)

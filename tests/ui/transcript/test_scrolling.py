@@ -46,7 +46,10 @@ def wheel(view: TranscriptView, pixels: int) -> None:
         False,
     )
     below = view.viewport().childAt(middle.toPoint()) or view.viewport()
-    QApplication.sendEvent(below, event)
+    event.ignore()
+    while not event.isAccepted() and below is not view:
+        QApplication.sendEvent(below, event)  # one that was made up goes no further by itself
+        below = below.parentWidget()
 
 
 def place_of(view: TranscriptView, message_id: str, piece: int) -> int:
