@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSettings, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from app import __version__, paths
 from app.blocks.typesetter import Typesetter
 from app.conversation import Failure
 from app.crash import make_report
-from app.settings import Settings
+from app.settings import Appearance, Settings
 from app.ui import theme
+from app.ui.attention import Attention
 from app.ui.commands.table import commands
 from app.ui.crash_sheet import CrashSheet
 from app.ui.main_window import MainWindow
@@ -50,14 +50,14 @@ class Application(QObject):
         self._windows: list[MainWindow] = []  # the front one first
         self._settings_window: SettingsWindow | None = None
         self._crash_sheet: CrashSheet | None = None
-        self._active: frozenset[str] = frozenset()
-        self._unseen = 0
+        self._appearance: Appearance | None = None  # as it was applied last
         own = (command.name for command in commands() if not command.needs_window)
         self._own: dict[str, Callable[[], None]] = {name: getattr(self, name) for name in own}
         self.menus = Menus(self.run, self)
         # Several changes in one turn of the event loop enable and disable once.
         self._refresh = QTimer(self, singleShot=True, interval=0)
         self._closing = QTimer(self, singleShot=True, interval=0)
+        self._attention = Attention(qt, workspace, self)
         self._connect()
         self._on_settings(workspace.settings.settings)
 
@@ -178,7 +178,7 @@ class Application(QObject):
         window.commands_changed.connect(self._refresh.start)
         window.new_window_wanted.connect(self.new_window)
         window.closing.connect(lambda: self._on_closing(window))
-        self._windows.append(window)
+        self._windows.insert(0, window)
         self._refresh.start()
         return window
 
@@ -189,6 +189,8 @@ class Application(QObject):
             self._closing.start()
         self._windows.remove(window)
         self._refresh.start()
+        if not self._windows and self._qt.quitOnLastWindowClosed() and self._settings_window:
+            self._settings_window.close()  # Settings alone do not keep the application
 
     def _raise(self, window: QWidget) -> None:
         window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
@@ -209,11 +211,9 @@ class Application(QObject):
                 break
 
     def _on_state(self, state: Qt.ApplicationState) -> None:
-        """In front again: what was finished is seen; a Dock click reopens a window."""
-        if state != Qt.ApplicationState.ApplicationActive:
-            return
-        self._count_unseen(0)
-        if sys.platform == "darwin" and not self._windows:
+        """A click in the Dock opens a window where there is none."""
+        is_active = state == Qt.ApplicationState.ApplicationActive
+        if is_active and sys.platform == "darwin" and not self._windows:
             self.new_window()
 
     def _make_settings(self) -> SettingsWindow:
@@ -251,22 +251,9 @@ class Application(QObject):
     # What others tell
 
     def _on_settings(self, settings: Settings) -> None:
-        theme.apply_appearance(settings.appearance)
-
-    def _on_active(self, active: frozenset[str]) -> None:
-        """An answer that ended while another program is in front asks for attention."""
-        ended = self._active - active
-        self._active = active
-        in_front = QGuiApplication.applicationState() == Qt.ApplicationState.ApplicationActive
-        if ended and not in_front and self._workspace.settings.settings.notify_when_done:
-            self._count_unseen(self._unseen + len(ended))
-            if self._windows:
-                QApplication.alert(self._windows[0])
-
-    def _count_unseen(self, count: int) -> None:
-        if count != self._unseen:
-            self._unseen = count
-            self._qt.setBadgeNumber(count)
+        if settings.appearance != self._appearance:
+            self._appearance = settings.appearance
+            theme.apply_appearance(settings.appearance)
 
     def _on_failure(self, failure: Failure) -> None:
         if self._windows:
@@ -279,7 +266,7 @@ class Application(QObject):
             return
         sheet = CrashSheet(report, self._windows[0] if self._windows else None)
         sheet.logs_wanted.connect(self.reveal_logs)
-        sheet.finished.connect(self._on_crash_read)
+        sheet.destroyed.connect(self._on_crash_read)
         self._crash_sheet = sheet
         sheet.open()
 
@@ -295,7 +282,6 @@ class Application(QObject):
         self._workspace.engine.failed.connect(self._on_failure)
         self._workspace.settings.changed.connect(self._on_settings)
         self._workspace.settings.failed.connect(self._on_failure)
-        self._workspace.library.active_changed.connect(self._on_active)
         self._refresh.timeout.connect(self._show_commands)
         self._closing.timeout.connect(self.save_state)
         self.menus.go_menu.aboutToShow.connect(self._fill_go_menu)

@@ -9,25 +9,24 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QPalette, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from app.blocks.typesetter import Typesetter
 from app.conversation import Activity, Conversation, Failure, Library
 from app.engine_state import EngineState
 from app.installed_models import DEMO, is_model, model_name
 from app.settings import Settings
-from app.ui import engine_words, motion
+from app.ui import engine_words
 from app.ui.banner import BannerArea
 from app.ui.commands.chat import ChatCommands
 from app.ui.commands.edit import EditCommands
 from app.ui.commands.model import ModelCommands
 from app.ui.commands.view import ViewCommands
 from app.ui.conversation_pane import ConversationPane
-from app.ui.hairline import Hairline, HairlineSplitter
-from app.ui.inspector import WIDTH as INSPECTOR_WIDTH
 from app.ui.inspector import Inspector
 from app.ui.menus import PLACES, Menus
 from app.ui.notices import Notices
+from app.ui.panels import Panels
 from app.ui.sidebar import Sidebar
 from app.ui.status_bar import StatusBar
 from app.ui.theme import SPACE, Role, color
@@ -35,8 +34,8 @@ from app.ui.toolbar import Toolbar
 from app.ui.transcript.column import Anchor
 from app.workspace import Workspace
 
-SIDEBAR_WIDTH = 66 * SPACE
-LEAST_SIDEBAR, MOST_SIDEBAR = 50 * SPACE, 110 * SPACE
+FIRST_SIZE = (1100, 740)
+LEAST_HEIGHT = 90 * SPACE
 
 
 class MainWindow(QMainWindow):
@@ -59,13 +58,16 @@ class MainWindow(QMainWindow):
         self._workspace = workspace
         self._activity = Activity()
         self._listed: frozenset[str] = frozenset()
-        self._sidebar_width = SIDEBAR_WIDTH
+        self._menus = menus
         self.actions_by_name: dict[str, QAction] = menus.actions
         self.chat = workspace.new_chat()
         self.sidebar = Sidebar(workspace.library)
         self.pane = ConversationPane(self.chat, workspace.settings, typesetter)
         self.banners = BannerArea()
         self.inspector = Inspector()
+        self.panels = Panels(
+            self.sidebar, _column((self.banners, 0), (self.pane, 1)), self.inspector
+        )
         self.status = StatusBar()
         self.toolbar = Toolbar(menus.actions)
         self._edit = EditCommands(self)
@@ -95,21 +97,6 @@ class MainWindow(QMainWindow):
     def is_listed(self) -> bool:
         """Whether the conversation shown is one of the list, not an empty new one."""
         return self.chat.conversation is not None and self.chat.conversation.id in self._listed
-
-    @property
-    def sidebar_shown(self) -> bool:
-        """Whether the sidebar is there."""
-        return not self.sidebar.isHidden()
-
-    @property
-    def sidebar_width(self) -> int:
-        """Pixels that the sidebar takes, or will take when it is shown again."""
-        return self.sidebar.width() if self.sidebar_shown else self._sidebar_width
-
-    @property
-    def inspector_shown(self) -> bool:
-        """Whether the inspector is there."""
-        return not self.inspector.isHidden()
 
     # Commands
 
@@ -152,63 +139,6 @@ class MainWindow(QMainWindow):
         elif files:
             self.chat.attach(files)
             self.pane.focus_composer()
-
-    # Panels
-
-    def restore_sidebar_width(self, width: int) -> None:
-        """As it was when the window was closed; 0: as at first."""
-        self._settle_sidebar(min(max(width, LEAST_SIDEBAR), MOST_SIDEBAR) if width else 0)
-
-    def show_sidebar(self, shown: bool, *, at_once: bool = False) -> None:
-        """Slide the sidebar in or out."""
-        if shown == self.sidebar_shown:
-            return
-        if shown:
-            self.sidebar.show()
-        else:
-            self._sidebar_width = self.sidebar.width()
-        width = self._sidebar_width
-        start, end = (0, width) if shown else (width, 0)
-        self._move_panel(self.sidebar, start, end, self._settle_sidebar, at_once)
-
-    def show_inspector(self, shown: bool, *, at_once: bool = False) -> None:
-        """Slide the inspector in or out."""
-        if shown == self.inspector_shown:
-            return
-        self._inspector_line.setVisible(shown)
-        self.inspector.show()
-        start, end = (0, INSPECTOR_WIDTH) if shown else (INSPECTOR_WIDTH, 0)
-        self._move_panel(self.inspector, start, end, self._settle_inspector, at_once)
-
-    def _move_panel(
-        self, panel: QWidget, start: int, end: int, settle: Callable[[int], None], at_once: bool
-    ) -> None:
-        def step(width: int) -> None:
-            panel.setFixedWidth(width)
-            self._align_toolbar()
-
-        def done() -> None:
-            panel.setVisible(end > 0)
-            settle(end)
-            self._align_toolbar()
-            self.commands_changed.emit()
-
-        if at_once:
-            done()
-        else:
-            motion.slide(self, start, end, step, done)
-
-    def _settle_sidebar(self, width: int) -> None:
-        self.sidebar.setMinimumWidth(LEAST_SIDEBAR)
-        self.sidebar.setMaximumWidth(MOST_SIDEBAR)
-        if width:
-            self._splitter.setSizes([width, self._splitter.width() - width])
-
-    def _settle_inspector(self, width: int) -> None:
-        self.inspector.setFixedWidth(INSPECTOR_WIDTH)
-
-    def _align_toolbar(self) -> None:
-        self.toolbar.follow_sidebar(self.sidebar.width() if self.sidebar_shown else 0)
 
     # What controllers tell
 
@@ -277,49 +207,16 @@ class MainWindow(QMainWindow):
     # Building
 
     def _lay_out(self, menus: Menus) -> None:
-        self._menus = menus
         if bar := menus.attach(self):
             self.setMenuBar(bar)
         self.setUnifiedTitleAndToolBarOnMac(True)
         self.addToolBar(self.toolbar)
         self.setAcceptDrops(True)
         self.setWindowTitle(self.tr("New Chat"))
-        self._splitter = HairlineSplitter()
-        self._splitter.addWidget(self.sidebar)
-        self._splitter.addWidget(self._middle())
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setCollapsible(0, False)
-        self._splitter.setCollapsible(1, False)
-        self._settle_sidebar(SIDEBAR_WIDTH)
-        self._inspector_line = Hairline()
-        self._inspector_line.hide()
-        self.inspector.hide()
-        content = QWidget()
-        rows = QVBoxLayout(content)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(0)
-        columns = QHBoxLayout()
-        columns.setSpacing(0)
-        columns.addWidget(self._splitter, 1)
-        columns.addWidget(self._inspector_line)
-        columns.addWidget(self.inspector)
-        rows.addLayout(columns, 1)
-        rows.addWidget(self.status)
-        self.setCentralWidget(content)
-        self.setMinimumHeight(90 * SPACE)
-        self.resize(1100, 740)
-        self._splitter.setSizes([SIDEBAR_WIDTH, 1100 - SIDEBAR_WIDTH])
+        self.setCentralWidget(_column((self.panels, 1), (self.status, 0)))
+        self.setMinimumHeight(LEAST_HEIGHT)
+        self.resize(*FIRST_SIZE)
         self._paint_ground()
-
-    def _middle(self) -> QWidget:
-        middle = QWidget()
-        middle.setMinimumWidth(85 * SPACE)
-        column = QVBoxLayout(middle)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.banners)
-        column.addWidget(self.pane, 1)
-        return middle
 
     def _paint_ground(self) -> None:
         """The content lies on the colour of text fields, not of dialogs."""
@@ -343,7 +240,8 @@ class MainWindow(QMainWindow):
         self.sidebar.menu_opening.connect(self._chats.fill_row_menu)
         self.sidebar.left.connect(self.pane.focus_composer)
         self.pane.link_hovered.connect(self.status.show_link)
-        self._splitter.splitterMoved.connect(lambda *_: self._align_toolbar())
+        self.panels.changed.connect(self.commands_changed)
+        self.panels.sidebar_resized.connect(self.toolbar.follow_sidebar)
         self.toolbar.model.set_menu_filler(self.models.fill_menu)
 
     def _show_chosen(self, conversation_id: str, message_id: str | None) -> None:
@@ -372,10 +270,21 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._align_toolbar()
+        self.panels.align()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closing.emit()
         self.chat.close()
         super().closeEvent(event)
         self.deleteLater()
+
+
+def _column(*parts: tuple[QWidget, int]) -> QWidget:
+    """Widgets above each other, without gaps; each with its share of the room that is left."""
+    whole = QWidget()
+    column = QVBoxLayout(whole)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    for widget, share in parts:
+        column.addWidget(widget, share)
+    return whole

@@ -1,14 +1,8 @@
-"""RowList: a list of sidebar rows in which only the visible ones are widgets.
+"""RowList: the list of conversations: selection, keyboard, menus, dragging into folders."""
 
-A list of thousands costs as much as a screenful. Item views are avoided on purpose: Qt's
-accessibility bridge for their cells crashes on macOS while rows come and go (QTBUG-149612).
-"""
-
-from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from itertools import accumulate
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleEvent,
@@ -25,21 +19,19 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.ui import theme
-from app.ui.scroll_bar import use_thin_scroll_bar
-from app.ui.sidebar_row import SidebarRow, row_heights
+from app.ui.row_column import RowColumn
+from app.ui.sidebar_row import SidebarRow
 from app.ui.sidebar_rows import ChatRow, Row, SectionRow
 from app.ui.theme import Role, color
 
 MIME = "application/x-martlet-conversations"  # ids, one a line
-MARGIN = 10  # px at both sides of the rows
 
 
-class RowList(QAbstractScrollArea):
+class RowList(RowColumn):
     """Shows rows; one or several conversations are selected, and one of them is current.
 
     Signals: see the comment of each.
@@ -64,9 +56,6 @@ class RowList(QAbstractScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows: tuple[Row, ...] = ()
-        self._tops: list[int] = [0]  # of each row, and the end of the last
-        self._pool: list[SidebarRow] = []
         self._active: Collection[str] = frozenset()
         self._current: str | None = None
         self._current_row: ChatRow | None = None  # a search may list a conversation twice
@@ -74,26 +63,20 @@ class RowList(QAbstractScrollArea):
         self._selected: set[str] = set()
         self._press: QPoint | None = None
         self._target: SectionRow | None = None
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAcceptDrops(True)
-        use_thin_scroll_bar(self)
-        self.verticalScrollBar().valueChanged.connect(self._place_rows)
-        self.viewport().setAutoFillBackground(False)
 
     # What is shown
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Show these rows; the selection and the scroll position stay where they can."""
-        self._rows = tuple(rows)
-        self._measure()
+        super().show_rows(rows)
         self._select_ids(self._selected & {row.conversation_id for row in self._chats()})
 
     def set_active(self, conversation_ids: Collection[str]) -> None:
         """Mark the conversations with a running or waiting answer."""
         self._active = conversation_ids
-        self._place_rows()
+        self.refresh()
 
     def set_current(self, conversation_id: str | None) -> None:
         """Select one conversation, as a window shows it; says nothing."""
@@ -105,20 +88,6 @@ class RowList(QAbstractScrollArea):
         """Ids of the selected conversations, from the top."""
         chosen = (r.conversation_id for r in self._chats() if r.conversation_id in self._selected)
         return tuple(dict.fromkeys(chosen))
-
-    def rows(self) -> tuple[Row, ...]:
-        """The rows shown, from the top."""
-        return self._rows
-
-    def row_widgets(self) -> list[SidebarRow]:
-        """The rows that are widgets now: those on the screen."""
-        return [widget for widget in self._pool if not widget.isHidden()]
-
-    def rectangle(self, row: Row) -> QRect:
-        """Where a row is, in the viewport, for an editor laid over it."""
-        index = self._rows.index(row)
-        top = self._tops[index] - self.verticalScrollBar().value()
-        return QRect(MARGIN, top, self._row_width(), self._tops[index + 1] - self._tops[index])
 
     def step(self, delta: int) -> None:
         """Choose the conversation `delta` places after the current one."""
@@ -138,31 +107,9 @@ class RowList(QAbstractScrollArea):
         self._announce(row)
         self.chosen.emit(row)
 
-    # Layout
+    # What rows show
 
-    def _measure(self) -> None:
-        self._tops = list(accumulate(row_heights(self._rows), initial=0))
-        bar = self.verticalScrollBar()
-        bar.setRange(0, max(0, self._tops[-1] + 2 * theme.SPACE - self.viewport().height()))
-        bar.setPageStep(self.viewport().height())
-        bar.setSingleStep(5 * theme.SPACE)
-        self._place_rows()
-
-    def _place_rows(self) -> None:
-        offset = self.verticalScrollBar().value()
-        first = max(bisect_right(self._tops, offset) - 1, 0)
-        last = bisect_right(self._tops, offset + self.viewport().height())
-        shown = self._rows[first:last]
-        self._grow_pool(len(shown))
-        for place, (widget, row) in enumerate(zip(self._pool, shown, strict=False), first):
-            top, bottom = self._tops[place : place + 2]
-            widget.setGeometry(MARGIN, top - offset, self._row_width(), bottom - top)
-            self._fill(widget, row)
-            widget.show()
-        for widget in self._pool[len(shown) :]:
-            widget.hide()
-
-    def _fill(self, widget: SidebarRow, row: Row) -> None:
+    def fill(self, widget: SidebarRow, row: Row) -> None:
         conversation_id = row.conversation_id if isinstance(row, ChatRow) else None
         widget.show_row(
             row,
@@ -171,33 +118,18 @@ class RowList(QAbstractScrollArea):
             target=row is self._target,
         )
 
-    def _grow_pool(self, size: int) -> None:
-        while len(self._pool) < size:
-            widget = SidebarRow(self.viewport())
-            widget.clicked.connect(self._row_pressed)
-            widget.installEventFilter(self)
-            self._pool.append(widget)
-
-    def _row_width(self) -> int:
-        return self.viewport().width() - 2 * MARGIN
+    def prepare(self, widget: SidebarRow) -> None:
+        widget.clicked.connect(self._row_pressed)
+        widget.installEventFilter(self)
 
     def _chats(self) -> list[ChatRow]:
-        return [row for row in self._rows if isinstance(row, ChatRow)]
+        return [row for row in self.rows() if isinstance(row, ChatRow)]
 
     def _current_place(self, chats: Sequence[ChatRow]) -> int | None:
         if self._current_row in chats:
             return chats.index(self._current_row)
         ids = [row.conversation_id for row in chats]
         return ids.index(self._current) if self._current in ids else None
-
-    def reveal(self, row: Row) -> None:
-        """Scroll as little as shows the row."""
-        place = self.rectangle(row)
-        bar = self.verticalScrollBar()
-        if place.top() < 0:
-            bar.setValue(bar.value() + place.top())
-        elif place.bottom() > self.viewport().height():
-            bar.setValue(bar.value() + place.bottom() - self.viewport().height())
 
     def _announce(self, row: ChatRow) -> None:
         """Assistive tools hear which conversation the keyboard is on: rows have no focus."""
@@ -228,7 +160,7 @@ class RowList(QAbstractScrollArea):
     def _select_ids(self, conversation_ids: set[str]) -> None:
         changed = conversation_ids != self._selected
         self._selected = conversation_ids
-        self._place_rows()
+        self.refresh()
         if changed:
             self.selection_changed.emit()
 
@@ -302,13 +234,12 @@ class RowList(QAbstractScrollArea):
 
     def _heading_at(self, position: QPoint) -> SectionRow | None:
         """The heading over the row at this place in the viewport."""
-        reached = bisect_right(self._tops, position.y() + self.verticalScrollBar().value())
-        above = self._rows[:reached]
+        above = self.rows_down_to(position.y())
         return next((row for row in reversed(above) if isinstance(row, SectionRow)), None)
 
     def _set_target(self, target: SectionRow | None) -> None:
         self._target = target
-        self._place_rows()
+        self.refresh()
 
     # Keyboard, focus, painting
 
@@ -316,17 +247,18 @@ class RowList(QAbstractScrollArea):
         steps = {
             Qt.Key.Key_Up: -1,
             Qt.Key.Key_Down: 1,
-            Qt.Key.Key_Home: -len(self._rows),
-            Qt.Key.Key_End: len(self._rows),
+            Qt.Key.Key_Home: -len(self.rows()),
+            Qt.Key.Key_End: len(self.rows()),
             Qt.Key.Key_PageUp: -10,
             Qt.Key.Key_PageDown: 10,
         }
-        with_command = event.modifiers() == Qt.KeyboardModifier.ControlModifier
-        if not event.modifiers() and event.key() in steps:
+        # On a Mac, arrows and Delete count as keys of the keypad.
+        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if not held and event.key() in steps:
             self.step(steps[Qt.Key(event.key())])
-        elif not event.modifiers() and event.key() in _LEAVING:
+        elif not held and event.key() in _LEAVING:
             self.left.emit()
-        elif with_command and event.key() in _DELETING and self._selected:
+        elif held == _COMMAND and event.key() in _DELETING and self._selected:
             self.delete_wanted.emit(self.selected())
         else:
             event.ignore()
@@ -350,16 +282,8 @@ class RowList(QAbstractScrollArea):
             ring = current.geometry().adjusted(-2, -1, 2, 1)
             painter.drawRoundedRect(ring, theme.RADIUS_CARD, theme.RADIUS_CARD)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._measure()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.ApplicationFontChange:
-            self._measure()
-
-
+_COMMAND = Qt.KeyboardModifier.ControlModifier  # as Qt calls it on a Mac
 _LEAVING = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape)
 _DELETING = (Qt.Key.Key_Backspace, Qt.Key.Key_Delete)
 _KEYBOARD = (

@@ -12,7 +12,8 @@ from app.library_controller import LibraryController
 from app.ui import theme
 from app.ui.label import Label
 from app.ui.rename_editor import RenameEditor
-from app.ui.row_list import MARGIN, RowList
+from app.ui.row_column import MARGIN
+from app.ui.row_list import RowList
 from app.ui.search_field import SearchField
 from app.ui.sidebar_rows import ChatRow, Row, SectionRow, arrange, arrange_hits
 from app.ui.theme import Role, color

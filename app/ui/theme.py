@@ -8,7 +8,6 @@ changes. Text roles keep a contrast of 4.5:1 on every ground that this file name
 from enum import Enum, auto
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
@@ -25,6 +24,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgRenderer
 
+from app.settings import Appearance
 from app.ui.color import luminance, mix, readable
 
 SPACE = 4  # px; every gap is a multiple of it
@@ -140,7 +140,7 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
     return grounds | inks | shapes
 
 
-def apply_appearance(appearance: Literal["system", "light", "dark"]) -> None:
+def apply_appearance(appearance: Appearance) -> None:
     """Light, dark, or as the system is. A desktop that has no schemes gets palettes of ours."""
     hints = QGuiApplication.styleHints()
     schemes = {

@@ -30,9 +30,9 @@ def restore_window(state: QSettings, place: int, window: MainWindow) -> None:
     geometry = state.value("geometry")
     if isinstance(geometry, QByteArray):
         window.restoreGeometry(geometry)  # Qt keeps it on a screen that is there
-    window.restore_sidebar_width(integer(state.value("sidebar_width"), 0))
-    window.show_sidebar(truth(state.value("sidebar"), True), at_once=True)
-    window.show_inspector(truth(state.value("inspector"), False), at_once=True)
+    window.panels.restore_sidebar_width(integer(state.value("sidebar_width"), 0))
+    window.panels.show_sidebar(truth(state.value("sidebar"), True), at_once=True)
+    window.panels.show_inspector(truth(state.value("inspector"), False), at_once=True)
     window.sidebar.restore_folded(frozenset(texts(state.value("folded"))))
     window.show_first(str(state.value("conversation") or ""), _place(state))
     state.endGroup()
@@ -46,9 +46,9 @@ def _place(state: QSettings) -> Anchor | None:
 
 def _save(state: QSettings, window: MainWindow) -> None:
     state.setValue("geometry", window.saveGeometry())
-    state.setValue("sidebar_width", window.sidebar_width)
-    state.setValue("sidebar", window.sidebar_shown)
-    state.setValue("inspector", window.inspector_shown)
+    state.setValue("sidebar_width", window.panels.sidebar_width)
+    state.setValue("sidebar", window.panels.sidebar_shown)
+    state.setValue("inspector", window.panels.inspector_shown)
     state.setValue("folded", sorted(window.sidebar.folded))
     shown = window.chat.conversation
     state.setValue("conversation", shown.id if shown is not None and window.is_listed else "")

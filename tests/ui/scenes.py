@@ -117,7 +117,7 @@ def at_work(text_size: int = 100, *, inspector: bool = True) -> QWidget:
         answer(2, "", status="streaming", stats=None),
     ]
     window.chat.open("Sieve of Eratosthenes")
-    window.show_inspector(inspector, at_once=True)
+    window.panels.show_inspector(inspector, at_once=True)
     workspace.library.active_changed.emit(frozenset({"Sieve of Eratosthenes"}))
     for moment in range(90):
         workspace.engine.become(**_moment(moment))

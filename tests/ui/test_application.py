@@ -61,9 +61,9 @@ def test_windows_return_where_they_were(workspace: FakeWorkspace, data: Path) ->
     before = started(workspace, data)
     window = before.windows[0]
     window.resize(701, 511)
-    window.show_sidebar(False, at_once=True)
+    window.panels.show_sidebar(False, at_once=True)
     QApplication.processEvents()  # the layout learns that there is room
-    window.show_inspector(True, at_once=True)
+    window.panels.show_inspector(True, at_once=True)
     window.chat.open("Bob")
     before.new_window("Ada")
     end(before)
@@ -73,8 +73,8 @@ def test_windows_return_where_they_were(workspace: FakeWorkspace, data: Path) ->
     assert set(shown) == {"Ada", "Bob"}
     window = shown["Bob"]
     assert (window.width(), window.height()) == (701, 511)
-    assert (window.sidebar_shown, window.inspector_shown) == (False, True)
-    assert (shown["Ada"].sidebar_shown, shown["Ada"].inspector_shown) == (True, False)
+    assert (window.panels.sidebar_shown, window.panels.inspector_shown) == (False, True)
+    assert (shown["Ada"].panels.sidebar_shown, shown["Ada"].panels.inspector_shown) == (True, False)
     end(after)
 
 
@@ -111,6 +111,15 @@ def test_summon_makes_a_window_where_there_is_none(application: Application) -> 
     application.windows[0].close()
     application.summon()
     assert len(application.windows) == 1
+
+
+def test_settings_alone_do_not_keep_the_application(
+    application: Application,
+) -> None:
+    application.run("show_settings")
+    application.windows[0].close()
+    assert application._settings_window is not None
+    assert not application._settings_window.isVisible()
 
 
 def test_two_windows_share_the_library(application: Application, workspace: FakeWorkspace) -> None:
@@ -224,8 +233,8 @@ def test_fault_shows_one_sheet_and_further_ones_join_it(
     qtbot.waitUntil(lambda: "OSError: 5" in _report(application))
     assert "KeyError: 3" in _report(application)
     assert len(application.windows[0].findChildren(CrashSheet)) == 1
-    application.windows[0].findChild(CrashSheet).close()
-    assert application._crash_sheet is None
+    application.windows[0].close()
+    qtbot.waitUntil(lambda: application._crash_sheet is None)
 
 
 def _report(application: Application) -> str:
@@ -262,7 +271,7 @@ def test_answers_that_end_in_the_background_are_counted_until_seen(
     workspace.library.active_changed.emit(frozenset({"Ada", "Bob"}))
     workspace.library.active_changed.emit(frozenset({"Bob"}))
     workspace.library.active_changed.emit(frozenset())
-    application._on_state(Qt.ApplicationState.ApplicationActive)
+    application._attention._on_state(Qt.ApplicationState.ApplicationActive)
     assert badge == [1, 2, 0]
 
 

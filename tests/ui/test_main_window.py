@@ -334,17 +334,27 @@ def test_panels_slide_and_are_checked(qtbot: QtBot, window: MainWindow) -> None:
     run(window, "toggle_inspector")
     qtbot.waitUntil(lambda: "toggle_inspector" in window.checked())
     run(window, "toggle_sidebar")
-    qtbot.waitUntil(lambda: not window.sidebar_shown)
+    qtbot.waitUntil(lambda: not window.panels.sidebar_shown)
     assert window.checked() == {"toggle_inspector"}
-    width = window.sidebar_width
-    window.show_sidebar(True, at_once=True)
+    width = window.panels.sidebar_width
+    window.panels.show_sidebar(True, at_once=True)
     assert window.sidebar.width() == pytest.approx(width, abs=2)
+
+
+def test_a_slide_can_be_turned_round_in_the_middle(qtbot: QtBot, window: MainWindow) -> None:
+    width = window.sidebar.width()
+    run(window, "toggle_sidebar")
+    qtbot.waitUntil(lambda: window.sidebar.width() < width)
+    run(window, "toggle_sidebar")
+    qtbot.waitUntil(lambda: window.sidebar.width() == width)
+    assert window.panels.sidebar_shown
+    assert window.sidebar.isVisible()
 
 
 def test_reduced_motion_moves_at_once(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.ui.motion.is_reduced", lambda: True)
     run(window, "toggle_sidebar")
-    assert not window.sidebar_shown
+    assert not window.panels.sidebar_shown
 
 
 def test_dropped_files_are_attached(window: MainWindow, chat: WindowChat, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ class ChatCommands:
 
     def rename_chat(self) -> None:
         """Edit the conversation's title where it stands."""
-        self._window.show_sidebar(True)
+        self._window.panels.show_sidebar(True)
         self._window.sidebar.rename(self._shown_id())
 
     def toggle_pinned(self) -> None:
@@ -111,7 +111,7 @@ class ChatCommands:
 
     def new_folder(self) -> None:
         """A folder, whose name is edited at once."""
-        self._window.show_sidebar(True)
+        self._window.panels.show_sidebar(True)
         self._window.sidebar.add_folder()
 
     def show_deleted(self) -> None:

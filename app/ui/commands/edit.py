@@ -88,7 +88,7 @@ class EditCommands:
 
     def search_chats(self) -> None:
         """Look for words in all conversations."""
-        self._window.show_sidebar(True)
+        self._window.panels.show_sidebar(True)
         self._window.sidebar.focus_search()
 
     def _text(self) -> TextWidget | None:

@@ -31,20 +31,20 @@ class ViewCommands:
 
     def checked(self) -> Iterator[str]:
         """Names of the commands whose state is on."""
-        if self._window.sidebar_shown:
+        if self._window.panels.sidebar_shown:
             yield "toggle_sidebar"
-        if self._window.inspector_shown:
+        if self._window.panels.inspector_shown:
             yield "toggle_inspector"
         if self._window.isFullScreen():
             yield "toggle_full_screen"
 
     def toggle_sidebar(self) -> None:
         """Show or hide the sidebar."""
-        self._window.show_sidebar(not self._window.sidebar_shown)
+        self._window.panels.show_sidebar(not self._window.panels.sidebar_shown)
 
     def toggle_inspector(self) -> None:
         """Show or hide the inspector."""
-        self._window.show_inspector(not self._window.inspector_shown)
+        self._window.panels.show_inspector(not self._window.panels.inspector_shown)
 
     def bigger_text(self) -> None:
         """The next larger text in the transcript."""
