@@ -14,6 +14,7 @@ from app.conversation import Failure
 from app.crash import make_report
 from app.settings import Appearance, Settings
 from app.ui import theme
+from app.ui.appearance import apply_appearance
 from app.ui.attention import Attention
 from app.ui.commands.table import commands
 from app.ui.crash_sheet import CrashSheet
@@ -253,7 +254,7 @@ class Application(QObject):
     def _on_settings(self, settings: Settings) -> None:
         if settings.appearance != self._appearance:
             self._appearance = settings.appearance
-            theme.apply_appearance(settings.appearance)
+            apply_appearance(settings.appearance)
 
     def _on_failure(self, failure: Failure) -> None:
         if self._windows:

@@ -34,7 +34,8 @@ class ConversationPane(QWidget):
     ) -> None:
         super().__init__(parent)
         self._chat = chat
-        self._place: Anchor | None = None  # to return to
+        self._expected = ""  # the conversation that is being opened
+        self._place: Anchor | None = None  # to return to in it
         self.start = StartPage()
         self.transcript = TranscriptView(chat, typesetter=typesetter)
         self.composer = Composer(chat)
@@ -60,9 +61,14 @@ class ConversationPane(QWidget):
         """Where in the conversation the reader is; None at its end."""
         return self.transcript.place if self.has_transcript else None
 
-    def return_to(self, place: Anchor | None) -> None:
-        """Go back to a place once the conversation, which is being opened, is there."""
+    def expect(self, conversation_id: str, place: Anchor | None = None) -> None:
+        """This conversation is being opened: show nothing until it is there, then this place.
+
+        With "" nothing is expected any more.
+        """
+        self._expected = conversation_id
         self._place = place
+        self._show_side()
 
     def focus_composer(self) -> None:
         """Put the keyboard where one writes."""
@@ -125,14 +131,16 @@ class ConversationPane(QWidget):
         self.composer.set_return_sends(settings.return_sends)
 
     def _on_opened(self) -> None:
+        opened = self._chat.conversation
+        if opened is not None and opened.id == self._expected:
+            place, self._expected = self._place, ""
+            if place is not None and self.has_transcript:
+                self.transcript.go_to(place)
         self._show_side()
-        if self._place is not None and self.has_transcript:
-            self.transcript.go_to(self._place)
-        self._place = None
 
     def _show_side(self) -> None:
-        shown = self.transcript if self.has_transcript else self.start
-        self._stack.setCurrentWidget(shown)
+        is_start = not self.has_transcript and not self._expected
+        self._stack.setCurrentWidget(self.start if is_start else self.transcript)
 
     def _show_found(self, message_id: str) -> None:
         self._chat.reveal(message_id)

@@ -125,11 +125,10 @@ class MainWindow(QMainWindow):
 
     def show_first(self, conversation_id: str, place: Anchor | None = None) -> None:
         """Show a conversation in a new window, at a place of it; "" for an empty one."""
-        self.pane.return_to(place)
+        self.chat.open_new()  # one can write at once, however long the other takes to be read
         if conversation_id:
+            self.pane.expect(conversation_id, place)
             self.chat.open(conversation_id)
-        else:
-            self.chat.open_new()
         self.pane.focus_composer()
 
     def take_files(self, files: Sequence[Path]) -> None:
@@ -160,8 +159,7 @@ class MainWindow(QMainWindow):
         self.commands_changed.emit()
 
     def _on_failed(self, _failure: Failure) -> None:
-        if self.chat.conversation is None:  # the one that was to be shown first is gone
-            self.chat.open_new()
+        self.pane.expect("")  # what was to be shown first may be gone
 
     def _on_activity(self, activity: Activity) -> None:
         changed = (activity.phase == "idle") != (self._activity.phase == "idle")

@@ -24,7 +24,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgRenderer
 
-from app.settings import Appearance
 from app.ui.color import luminance, mix, readable
 
 SPACE = 4  # px; every gap is a multiple of it
@@ -138,40 +137,6 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
         Role.FREE: mix(base, text, 0.16),
     }
     return grounds | inks | shapes
-
-
-def apply_appearance(appearance: Appearance) -> None:
-    """Light, dark, or as the system is. A desktop that has no schemes gets palettes of ours."""
-    hints = QGuiApplication.styleHints()
-    schemes = {
-        "system": Qt.ColorScheme.Unknown,
-        "light": Qt.ColorScheme.Light,
-        "dark": Qt.ColorScheme.Dark,
-    }
-    hints.setColorScheme(schemes[appearance])
-    if hints.colorScheme() == Qt.ColorScheme.Unknown:
-        QGuiApplication.setPalette(plain_palette(dark=appearance == "dark"))
-
-
-def plain_palette(*, dark: bool) -> QPalette:
-    """The palette where the desktop has none to offer."""
-    window, base, text = (
-        ("#2b2b2d", "#1e1e20", "#e6e6e8") if dark else ("#f2f2f4", "#ffffff", "#1f1f23")
-    )
-    accent = QColor("#3d8bff" if dark else "#0a66ff")
-    palette = QPalette(QColor(window))
-    for role in (
-        QPalette.ColorRole.WindowText,
-        QPalette.ColorRole.Text,
-        QPalette.ColorRole.ButtonText,
-    ):
-        palette.setColor(role, QColor(text))
-    palette.setColor(QPalette.ColorRole.Base, QColor(base))
-    palette.setColor(QPalette.ColorRole.PlaceholderText, mix(QColor(base), QColor(text), 0.55))
-    for role in (QPalette.ColorRole.Accent, QPalette.ColorRole.Highlight, QPalette.ColorRole.Link):
-        palette.setColor(role, accent)
-    palette.setColor(QPalette.ColorRole.HighlightedText, QColor("white"))
-    return palette
 
 
 def font(

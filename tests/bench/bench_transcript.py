@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.conversation import Activity
 from app.ui import theme
+from app.ui.appearance import plain_palette
 from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import FakeChat, answer, user
 
@@ -215,7 +216,7 @@ def main(names: list[str]) -> None:
     font = QFont("Inter")
     font.setPixelSize(13)
     application.setFont(font)
-    application.setPalette(theme.plain_palette(dark=False))
+    application.setPalette(plain_palette(dark=False))
     for name in names or SCENARIOS:
         print(f"{name:16s} {SCENARIOS[name]()}", flush=True)
 

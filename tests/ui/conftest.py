@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.ui import theme
+from app.ui.appearance import plain_palette
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,7 +58,7 @@ def english() -> None:
 def palette(request: pytest.FixtureRequest, qtbot: QtBot) -> Iterator[QPalette]:
     """The application in each of the two schemes."""
     before = QGuiApplication.palette()
-    QGuiApplication.setPalette(theme.plain_palette(dark=request.param))
+    QGuiApplication.setPalette(plain_palette(dark=request.param))
     yield QGuiApplication.palette()
     QGuiApplication.setPalette(before)
 

@@ -17,7 +17,7 @@ from PySide6.QtCore import QElapsedTimer, QLocale
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.ui import theme
+from app.ui.appearance import plain_palette
 from app.ui.transcript import TranscriptView
 from app.ui.translation import install_translations
 from tests.ui.scenes import SCENES, Scene, dispose
@@ -37,7 +37,7 @@ def main(outdir: Path, word: str = "") -> int:
     outdir.mkdir(parents=True, exist_ok=True)
     written = 0
     for dark in (False, True):
-        QApplication.setPalette(theme.plain_palette(dark=dark))
+        QApplication.setPalette(plain_palette(dark=dark))
         for scene in SCENES:
             name = f"{scene.name}-{'dark' if dark else 'light'}"
             if word in name:

@@ -182,6 +182,19 @@ def test_reader_returns_to_the_place_where_the_window_was_closed(
     wait(qtbot, lambda: window.pane.place == place)
 
 
+def test_one_can_write_before_the_conversation_is_there(
+    qtbot: QtBot, live: Callable[[dict[str, object]], Life]
+) -> None:
+    script: dict[str, object] = {"answers": [{"text": "Yes."}]}
+    window = live(script).window
+    window.chat.send("First.")
+    wait(qtbot, lambda: last(window) == ("complete", "Yes."))
+    window = live(script).window  # it reads "First." while this is written and sent
+    window.pane.composer.text.setPlainText("Second.")
+    window.pane.composer.send()
+    wait(qtbot, lambda: titles(window) == ["Today", "Second.", "First."])
+
+
 def test_model_that_cannot_be_loaded_is_said(
     qtbot: QtBot, live: Callable[[dict[str, object]], Life]
 ) -> None:

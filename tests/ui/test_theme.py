@@ -27,6 +27,23 @@ def test_any_accent_a_person_chooses_stays_readable(qtbot: QtBot, accent: str) -
     assert on_accent >= 3.0
 
 
+def test_what_palettes_of_ours_write_can_be_read(palette: QPalette) -> None:
+    pairs = (
+        (palette.text(), palette.base()),
+        (palette.windowText(), palette.window()),
+        (palette.placeholderText(), palette.base()),
+        (palette.highlightedText(), palette.highlight()),
+    )
+    for ink, ground in pairs:
+        assert contrast(ink.color(), ground.color()) >= 4.5
+
+
+def test_disabled_text_looks_disabled(palette: QPalette) -> None:
+    disabled = palette.color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.WindowText)
+    window = palette.window().color()
+    assert contrast(disabled, window) < contrast(palette.windowText().color(), window) / 2
+
+
 def test_weights_of_text_stand_in_order(palette: QPalette) -> None:
     base = theme.color(Role.BASE)
     ratios = [contrast(theme.color(r), base) for r in (Role.TEXT, Role.SECONDARY, Role.TERTIARY)]

@@ -9,13 +9,13 @@ from app.blocks.typesetter import InkedCode
 from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.code_text import CodeText
+from app.ui.transcript.copy_button import CopyButton
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.piece_view import PieceView
 from app.ui.transcript.quiet_button import QuietButton
 from app.ui.transcript.wide import Wide
 
-COPIED_MS = 1500
 OPEN_INK_MS = 500  # between colourings of code that is still being written
 OPEN_INK_LINES = 300  # longer code is coloured when it is complete
 
@@ -61,12 +61,9 @@ class CodeView(PieceView):
         self._wrap.setCheckable(True)
         self._wrap.setChecked(page.wraps_code)
         self._wrap.toggled.connect(self._toggle_wrap)
-        self._copy = QuietButton(self, text=self.tr("Copy"), font=font)
+        name = self.tr("Copy code")
+        self._copy = CopyButton(self, name=name, text=self.tr("Copy"), font=font)
         self._copy.clicked.connect(self.copy_code)
-        self._copy.show_text(self.tr("Copied"))
-        widest = self._copy.sizeHint()
-        self._offer_copy()
-        self._copy.setFixedWidth(max(widest.width(), self._copy.sizeHint().width()))
         self._inked: InkedCode | None = None
         self._later = QTimer(self)
         self._later.setSingleShot(True)
@@ -99,10 +96,8 @@ class CodeView(PieceView):
         return head + shown + self.page.px(5)
 
     def copy_code(self) -> None:
-        """Put the code on the clipboard, and say so on the button."""
+        """Put the code on the clipboard."""
         QGuiApplication.clipboard().setText(self._text.code)
-        self._copy.show_text(self.tr("Copied"))
-        QTimer.singleShot(COPIED_MS, self, self._offer_copy)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -147,10 +142,6 @@ class CodeView(PieceView):
     def _toggle_wrap(self, wrap: bool) -> None:
         self.page.wraps_code = wrap
         self.resized.emit()
-
-    def _offer_copy(self) -> None:
-        self._copy.show_text(self.tr("Copy"))
-        self._copy.setAccessibleName(self.tr("Copy code"))
 
     def _ask_for_ink(self) -> None:
         block = self._block()

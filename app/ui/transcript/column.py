@@ -44,7 +44,7 @@ class Column(QObject):
     edited = Signal(str, str)
 
     def __init__(self, page: Page, viewport: QWidget) -> None:
-        super().__init__()
+        super().__init__(viewport)
         self._page = page
         self._viewport = viewport
         self._turns: list[Turn] = []

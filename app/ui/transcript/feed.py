@@ -25,13 +25,12 @@ class Feed(QObject):
     def __init__(
         self, chat: ChatController, page: Page, column: Column, scroller: Scroller
     ) -> None:
-        super().__init__(scroller)  # what waits to be shown ends with what shows it
+        super().__init__(column)
         self._chat = chat
         self._page = page
         self._column = column
         self._scroller = scroller
-        self._flow = Flow(self._grow)
-        self._flow.setParent(self)
+        self._flow = Flow(self._grow, self)
         self._conversation = ""
         self._places: dict[str, Anchor | None] = {}
         self._activity = Activity()

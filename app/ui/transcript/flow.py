@@ -19,8 +19,8 @@ _SHARE = 3  # showing may take a third of the time between
 class Flow(QObject):
     """Collects deltas; `show` is called with one for each message that grew."""
 
-    def __init__(self, show: Callable[[AnswerDelta], None]) -> None:
-        super().__init__()
+    def __init__(self, show: Callable[[AnswerDelta], None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self._show = show
         self._waiting: dict[str, list[AnswerDelta]] = {}
         self._timer = QTimer(self)

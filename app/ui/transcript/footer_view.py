@@ -6,21 +6,20 @@ does.
 
 from collections.abc import Iterator
 
-from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFontMetrics, QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.conversation import Message
 from app.ui import figures, theme
 from app.ui.theme import Role
+from app.ui.transcript.copy_button import CopyButton
 from app.ui.transcript.footer_text import footer_text
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.piece_view import PieceView
 from app.ui.transcript.quiet_button import QuietButton
 from app.ui.transcript.turn_action import TurnAction
-
-COPIED_MS = 1500
 
 
 class FooterView(PieceView):
@@ -76,13 +75,9 @@ class FooterView(PieceView):
             yield _Figures(text, self.page, self)
 
     def _copy_button(self) -> QuietButton:
-        button = self._button("copy", self.tr("Copy"), TurnAction.COPY)
-
-        def say_so() -> None:
-            button.show_icon("check")
-            QTimer.singleShot(COPIED_MS, button, lambda: button.show_icon("copy"))
-
-        button.clicked.connect(say_so)
+        font = self.page.caption_font()
+        button = CopyButton(self, icon="copy", name=self.tr("Copy"), font=font)
+        button.clicked.connect(lambda: self.acted.emit(TurnAction.COPY))
         return button
 
     def _branch_switch(self, message: Message) -> Iterator[QWidget]:

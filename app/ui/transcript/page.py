@@ -31,8 +31,8 @@ class Page(QObject):
     link_activated = Signal(QUrl)
     link_hovered = Signal(str)
 
-    def __init__(self, typesetter: Typesetter) -> None:
-        super().__init__()
+    def __init__(self, typesetter: Typesetter, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self.typesetter = typesetter
         self.formulas = FormulaObject()
         self.wraps_code = False  # as chosen last

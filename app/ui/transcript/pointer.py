@@ -16,7 +16,7 @@ class Pointer(QObject):
     """Handles the mouse events that the widgets of the transcript leave to it."""
 
     def __init__(self, page: Page, selector: Selector, viewport: QWidget, bar: QScrollBar) -> None:
-        super().__init__()
+        super().__init__(viewport)
         self._page = page
         self._selector = selector
         self._viewport = viewport

@@ -32,16 +32,9 @@ class QuietButton(QAbstractButton):
         self.setCursor(Qt.CursorShape.ArrowCursor)
         self.adjustSize()
 
-    def show_icon(self, icon: str) -> None:
-        """Another icon, for instance to say that it was done."""
-        self._icon = icon
-        self.update()
-
-    def show_text(self, text: str) -> None:
-        """Another word."""
-        self._label = text
-        self.setAccessibleName(text)
-        self.adjustSize()
+    def show_label(self, icon: str, text: str) -> None:
+        """Another icon and word; the name stays."""
+        self._icon, self._label = icon, text
         self.update()
 
     def sizeHint(self) -> QSize:

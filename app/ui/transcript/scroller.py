@@ -32,7 +32,7 @@ class Scroller(QObject):
     left_end = Signal(bool)
 
     def __init__(self, column: Column, viewport: QWidget, bar: QScrollBar) -> None:
-        super().__init__(viewport)  # its timer ends with what it moves
+        super().__init__(viewport)
         self._column = column
         self._viewport = viewport
         self._bar = bar

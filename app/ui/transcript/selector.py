@@ -39,7 +39,7 @@ class Selector(QObject):
     changed = Signal()
 
     def __init__(self, column: Column, viewport: QWidget) -> None:
-        super().__init__()
+        super().__init__(viewport)
         self._column = column
         self._viewport = viewport
         self._anchor: tuple[Spot, Spot] | None = None  # a word, when it began with two clicks

@@ -20,11 +20,11 @@ from PySide6.QtWidgets import QWidget
 from app.blocks.math_span import MathSpan
 from app.ui import theme
 from app.ui.theme import Role
+from app.ui.transcript.copy_button import CopyButton
 from app.ui.transcript.markdown import write_markdown
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.prose_view import ProseView
-from app.ui.transcript.quiet_button import QuietButton
 from app.ui.transcript.reading import excerpt_of_whole
 from app.ui.transcript.wide import Wide
 
@@ -40,7 +40,7 @@ class TableView(ProseView):
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(page, parent)
         self._wide = Wide(self._text, self)
-        self._copy: QuietButton | None = None
+        self._copy: CopyButton | None = None
 
     def fit(self, width: int) -> int:
         inside = width - self._left()
@@ -53,7 +53,9 @@ class TableView(ProseView):
 
     def set_active(self, active: bool) -> None:
         if active and self._copy is None:
-            self._copy = QuietButton(self, icon="copy", name=self.tr("Copy table"))
+            self._copy = CopyButton(
+                self, icon="copy", name=self.tr("Copy table"), font=self.page.caption_font()
+            )
             self._copy.clicked.connect(self.copy_table)
             self._copy.move(self.width() - self._copy.width(), 0)
         if self._copy is not None:

@@ -75,7 +75,7 @@ class TranscriptView(QAbstractScrollArea):
         super().__init__(parent)
         self._chat = chat
         self.typesetter = typesetter or Typesetter(self)
-        self._page = Page(self.typesetter)
+        self._page = Page(self.typesetter, self)
         self._column = Column(self._page, self.viewport())
         use_thin_scroll_bar(self)
         bar = self.verticalScrollBar()
@@ -108,7 +108,7 @@ class TranscriptView(QAbstractScrollArea):
         self._scroller.left_end.connect(self._end_button.setVisible)
         self._selector.changed.connect(self._selected)
         self._end_button.clicked.connect(self.scroll_to_end)
-        self._chat.answer_ended.connect(lambda message: announce(self, announcement(message)))
+        self._chat.answer_ended.connect(self._announce)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)
@@ -232,7 +232,8 @@ class TranscriptView(QAbstractScrollArea):
         if text != self._message(message_id).text:
             self._chat.edit(message_id, text)
 
-    # Events
+    def _announce(self, message: Message) -> None:
+        announce(self, announcement(message))
 
     def _selected(self) -> None:
         if not self._selector.is_empty:
