@@ -21,7 +21,6 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
 from app.conversation import Activity
-from app.ui import theme
 from app.ui.appearance import plain_palette
 from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import FakeChat, answer, user
