@@ -10,7 +10,6 @@ the text of the running answer, which is ahead of it by at most half a second. S
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ from PySide6.QtCore import QObject, Signal
 from app import conversation_rows, turns
 from app.answer_queue import AnswerQueue
 from app.attachment_reader import AttachmentReader
+from app.chat_follower import ChatFollower
 from app.chat_store import ChatStore
 from app.conversation import (
-    AnswerDelta,
     Attachment,
     Conversation,
     Deletion,
@@ -31,14 +30,7 @@ from app.conversation import (
 )
 from app.draft_keeper import DraftKeeper
 from app.engine_client import EngineClient
-from app.open_chat import (
-    OpenChat,
-    ahead,
-    common_length,
-    fresh_chat,
-    read_chat,
-    with_place_of,
-)
+from app.open_chat import OpenChat, fresh_chat
 from app.settings import Overrides
 from app.settings_store import SettingsStore
 from app.token_counter import TokenCounter
@@ -91,34 +83,22 @@ class ChatController(QObject):
         self._store = store
         self._answers = answers
         self._settings = settings
-        self._chat: OpenChat | None = None
-        self._shown: tuple[Message, ...] = ()  # the branch as it was last told
-        self._opening: str | None = None  # the conversation that is wanted, once it is read
-        self._asked = 0  # how often the open conversation was asked for; older reads are dropped
-        self._revealing: str | None = None
+        self._revealing: str | None = None  # a message that is to be shown
+        self._follower = ChatFollower(store, answers, self)
         self._drafts = DraftKeeper(store, self)
         self._counter = TokenCounter(engine, self)
-        self._counter.counted.connect(self.tokens_counted)
         self._files = AttachmentReader(self)
-        self._files.read.connect(self.attachments_read)
-        self._files.failed.connect(self.failed)
-        store.conversation_touched.connect(self._touched)
-        store.library_touched.connect(self._list_touched)
-        answers.queue_changed.connect(self.queue_changed)
-        answers.activity_changed.connect(self._activity_changed)
-        answers.answer_grew.connect(self._grew)
-        answers.answer_changed.connect(self._answer_changed)
-        answers.answer_ended.connect(self._ended)
+        self._connect()
 
     @property
     def conversation(self) -> Conversation | None:
         """The open conversation; None before the first open()."""
-        return self._chat.conversation if self._chat else None
+        return self._follower.conversation
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The branch that is shown, first message first."""
-        return ahead(self._shown, self._answers.live)
+        return self._follower.messages
 
     # Opening
 
@@ -126,21 +106,19 @@ class ChatController(QObject):
         """Show this conversation. Nothing that is being generated stops."""
         self._drafts.flush()
         self._revealing = None
-        self._opening = conversation_id
-        self._read(conversation_id)
+        self._follower.open(conversation_id)
 
     def open_new(self, folder_id: str | None = None) -> None:
         """Show an empty conversation, which is kept from its first turn or draft on."""
         self._drafts.flush()
-        self._opening = self._revealing = None
-        self._asked += 1
-        self._show(fresh_chat(folder_id, time.time()))
+        self._revealing = None
+        self._follower.show(fresh_chat(folder_id, time.time()))
 
     def reveal(self, message_id: str) -> None:
         """Switch branches so that this message is shown, and ask to scroll to it."""
         self._revealing = message_id
-        if self._opening is None and self._chat is not None:
-            self._reveal(self._chat)
+        if not self._follower.is_opening:
+            self._reveal()
 
     def close(self) -> None:
         """The window goes; nothing that is being generated stops."""
@@ -189,7 +167,7 @@ class ChatController(QObject):
 
     def switch_branch(self, message_id: str, delta: int) -> None:
         """Show the version `delta` places after this one's (-1 or 1), with what follows it."""
-        sibling = self._chat.tree.sibling(message_id, delta) if self._chat else None
+        sibling = self._follower.tree.sibling(message_id, delta)
         if sibling is not None:
             self._write(partial(turns.choose, message_ids=[sibling]))
 
@@ -200,10 +178,8 @@ class ChatController(QObject):
 
     def delete(self, message_id: str) -> None:
         """Delete this message and all that follows it on every branch. See undo_delete()."""
-        if self._chat is None:
-            return
         for queued in self._answers.answers:
-            if message_id in self._chat.ids_above(queued.message_id):
+            if message_id in [m.id for m in self._follower.tree.path(queued.message_id)]:
                 self._answers.end(queued.message_id)
         self._write(partial(turns.delete, message_id=message_id, at=time.time()), self._deleted)
 
@@ -233,14 +209,51 @@ class ChatController(QObject):
         """What this conversation does differently from the settings, from the next answer on."""
         id = self._must_be_open().id
         save = partial(conversation_rows.set_overrides, id=id, overrides=overrides)
-        self._set(save, overrides=overrides)
+        self._change(save, overrides=overrides)
 
     def set_model(self, path: str) -> None:
         """The model which answers this conversation from now on; "" for the application's."""
         save = partial(conversation_rows.set_model, id=self._must_be_open().id, model=path)
-        self._set(save, model=path)
+        self._change(save, model=path)
 
-    # What the store and the queue answer
+    # What the others tell
+
+    def _connect(self) -> None:
+        follower = self._follower
+        follower.opened.connect(self._opened)
+        follower.followed.connect(self._reveal)
+        follower.conversation_changed.connect(self.conversation_changed)
+        follower.branch_changed.connect(self.branch_changed)
+        follower.message_changed.connect(self.message_changed)
+        follower.answer_grew.connect(self.answer_grew)
+        follower.failed.connect(self.failed)
+        self._counter.counted.connect(self.tokens_counted)
+        self._files.read.connect(self.attachments_read)
+        self._files.failed.connect(self.failed)
+        self._answers.queue_changed.connect(self.queue_changed)
+        self._answers.activity_changed.connect(self._activity_changed)
+        self._answers.answer_ended.connect(self._ended)
+
+    def _opened(self, chat: OpenChat) -> None:
+        conversation = chat.conversation
+        self.conversation_changed.emit(conversation)
+        self.messages_reset.emit(self.messages)
+        self.activity_changed.emit(self._answers.activity(conversation.id))
+        self.draft_restored.emit(conversation.draft, ())
+        self._reveal()
+
+    def _reveal(self, _: object = None) -> None:
+        """Tell where the wanted message is, or have it shown first."""
+        tree, wanted = self._follower.tree, self._revealing
+        if wanted is None or wanted not in tree:
+            return
+        shown = {message.id for message in self.messages}
+        if wanted in shown:
+            self._revealing = None
+            self.message_revealed.emit(wanted)
+        else:
+            hidden = [message.id for message in tree.path(wanted) if message.id not in shown]
+            self._write(partial(turns.choose, message_ids=hidden))
 
     def _write(
         self,
@@ -253,105 +266,19 @@ class ChatController(QObject):
             operation, done, failed or self._failed, touches=id, lists=True, durable=True
         )
 
-    def _set(self, set_it: Callable[[sqlite3.Connection], None], **changes: Any) -> None:
+    def _change(self, save: Callable[[sqlite3.Connection], None], **changes: Any) -> None:
         """Change the conversation, which is kept from now on (but not listed while empty)."""
-        chat = self._chat
-        conversation = self._must_be_open()
-        if chat is not None:
-            chat.conversation = replace(conversation, **changes)
-            self.conversation_changed.emit(chat.conversation)
+        keep = partial(_keep_and, save, self._must_be_open())
+        self._follower.change(**changes)
+        self._write(keep, self._follower.changed, self._change_failed)
 
-        def operation(db: sqlite3.Connection) -> None:
-            conversation_rows.keep(db, conversation)
-            set_it(db)
-
-        self._write(operation)
-
-    def _read(self, conversation_id: str) -> None:
-        self._asked += 1
-        read = partial(read_chat, id=conversation_id)
-        self._store.read(read, partial(self._was_read, self._asked), self._failed)
-
-    def _was_read(self, ask: int, chat: OpenChat | None) -> None:
-        if ask != self._asked:
-            return  # it was asked for again since
-        self._opening = None
-        if chat is None:
-            self._failed(Failure("NotFound", "This conversation does not exist any more."))
-        elif self._chat is None or chat.conversation.id != self._chat.conversation.id:
-            self._show(chat)
-        else:
-            self._update(chat)
-
-    def _show(self, chat: OpenChat) -> None:
-        self._chat = chat
-        self._shown = ahead(chat.branch, self._answers.live)
-        self.conversation_changed.emit(chat.conversation)
-        self.messages_reset.emit(self._shown)
-        self.activity_changed.emit(self._answers.activity(chat.conversation.id))
-        self.draft_restored.emit(chat.conversation.draft, ())
-        self._reveal(chat)
-
-    def _update(self, chat: OpenChat) -> None:
-        """The same conversation was read again: tell what differs."""
-        assert self._chat is not None, "something is open"
-        before, self._shown = self._shown, ahead(chat.branch, self._answers.live)
-        old, self._chat = self._chat, chat
-        if old.conversation != chat.conversation:
-            self.conversation_changed.emit(chat.conversation)
-        same = common_length(before, self._shown)
-        for was, now in zip(before[:same], self._shown[:same], strict=True):
-            if was != now:
-                self.message_changed.emit(now)
-        if same < max(len(before), len(self._shown)):
-            self.branch_changed.emit(same, self._shown[same:])
-        self._reveal(chat)
-
-    def _reveal(self, chat: OpenChat) -> None:
-        id = self._revealing
-        if id is None or id not in chat.tree:
-            return
-        shown = {message.id for message in self._shown}
-        if id in shown:
-            self._revealing = None
-            self.message_revealed.emit(id)
-        else:
-            hidden = [m.id for m in chat.tree.path(id) if m.id not in shown]
-            self._write(partial(turns.choose, message_ids=hidden))
-
-    def _touched(self, conversation_id: str) -> None:
-        current = self._opening or (self._chat and self._chat.conversation.id)
-        if conversation_id == current:
-            self._read(conversation_id)
-
-    def _list_touched(self) -> None:
-        """Its name, folder or deletion may have changed; its messages did not."""
-        if self._chat is not None:
-            read = partial(conversation_rows.read_conversation, id=self._chat.conversation.id)
-            self._store.read(read, self._conversation_was_read)
-
-    def _conversation_was_read(self, conversation: Conversation | None) -> None:
-        chat = self._chat
-        if chat is None or conversation is None or conversation.id != chat.conversation.id:
-            return
-        if conversation != chat.conversation:
-            chat.conversation = conversation
-            self.conversation_changed.emit(conversation)
+    def _change_failed(self, failure: Failure) -> None:
+        self._follower.changed()
+        self._failed(failure)
 
     def _activity_changed(self, conversation_id: str) -> None:
         if self._is_open(conversation_id):
             self.activity_changed.emit(self._answers.activity(conversation_id))
-
-    def _grew(self, delta: AnswerDelta) -> None:
-        if any(message.id == delta.message_id for message in reversed(self._shown)):
-            self.answer_grew.emit(delta)
-
-    def _answer_changed(self, answer: Message) -> None:
-        for index, shown in enumerate(self._shown):
-            if shown.id == answer.id:
-                now = with_place_of(answer, shown)
-                self._shown = (*self._shown[:index], now, *self._shown[index + 1 :])
-                self.message_changed.emit(now)
 
     def _ended(self, answer: Message) -> None:
         if self._is_open(answer.conversation_id):
@@ -370,8 +297,17 @@ class ChatController(QObject):
         self.failed.emit(failure)
 
     def _is_open(self, conversation_id: str) -> bool:
-        return self._chat is not None and self._chat.conversation.id == conversation_id
+        conversation = self.conversation
+        return conversation is not None and conversation.id == conversation_id
 
     def _must_be_open(self) -> Conversation:
-        assert self._chat is not None, "open() or open_new() comes first"
-        return self._chat.conversation
+        conversation = self.conversation
+        assert conversation is not None, "open() or open_new() comes first"
+        return conversation
+
+
+def _keep_and(
+    save: Callable[[sqlite3.Connection], None], conversation: Conversation, db: sqlite3.Connection
+) -> None:
+    conversation_rows.keep(db, conversation)
+    save(db)

@@ -17,6 +17,7 @@ from app.engine_state import (
     MOST_DEATHS,
     EngineState,
     MemoryNote,
+    StorageNote,
     after_end,
     after_event,
     failure_of,
@@ -40,6 +41,8 @@ class EngineClient(QObject):
     stats_sampled = Signal(object)
     # MemoryNote: the engine changed its memory; one calm line
     memory_changed = Signal(object)
+    # StorageNote: the model's files came back, or are other ones now
+    storage_changed = Signal(object)
     # EngineDeath: the process ended by itself; banner with Restart
     died = Signal(object)
     # str: traceback of a fault of our own in the engine, for the crash sheet
@@ -97,6 +100,10 @@ class EngineClient(QObject):
         """Keep within this budget from now on."""
         if self._state.model == "loaded":
             self._send(wire.Resize(memory_bytes))
+
+    def go_on(self) -> None:
+        """Go on with an answer that stands still (`state.stats.paused` says why)."""
+        self._send(wire.Continue())
 
     def restart(self) -> None:
         """Try again after deaths; waiting answers go on."""
@@ -190,6 +197,8 @@ class EngineClient(QObject):
                 self.stats_sampled.emit(event)
             case wire.MemoryChanged():
                 self.memory_changed.emit(MemoryNote(event.level, event.message, event.plan))
+            case wire.StorageChanged():
+                self._files_changed(event)
             case wire.Failed() | wire.Bug():
                 self._failed(event, loading)
 
@@ -203,6 +212,12 @@ class EngineClient(QObject):
             self.load_failed.emit(failure_of(event))
         elif isinstance(event, wire.Failed):
             self.failed.emit(failure_of(event))
+
+    def _files_changed(self, event: wire.StorageChanged) -> None:
+        """A model whose files are other ones is of no use: the next answer loads it anew."""
+        if not event.usable:
+            self.unload()
+        self.storage_changed.emit(StorageNote(event.usable, event.message))
 
     def _process_ended(self, ended: ProcessEnded) -> None:
         answering = self._state.answering

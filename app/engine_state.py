@@ -22,6 +22,7 @@ __all__ = [
     "ModelState",
     "PressureLevel",
     "ProcessState",
+    "StorageNote",
 ]
 
 # stopped: no process lives. starting: it lives but has not spoken. ending: asked to end, alive.
@@ -67,6 +68,14 @@ class MemoryNote:
     level: PressureLevel
     message: str
     plan: MemoryPlan
+
+
+@dataclass(frozen=True, slots=True)
+class StorageNote:
+    """The model's files can be read again, or (not `usable`) the model was unloaded."""
+
+    usable: bool
+    message: str
 
 
 def after_event(state: EngineState, event: wire.Event) -> EngineState:

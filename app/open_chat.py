@@ -21,10 +21,6 @@ class OpenChat:
     tree: MessageTree
     branch: tuple[Message, ...]  # the shown one, as it is stored
 
-    def ids_above(self, message_id: str) -> frozenset[str]:
-        """This message and those before it; none if it is not here."""
-        return frozenset(message.id for message in self.tree.path(message_id))
-
 
 def read_chat(db: sqlite3.Connection, id: str) -> OpenChat | None:
     """Read a conversation; None if there is none."""

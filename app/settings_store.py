@@ -7,10 +7,11 @@ cannot be understood is set aside, never overwritten: it may hold a person's pre
 import json
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.atomic_file import write_atomically
 from app.conversation import Failure
@@ -26,7 +27,7 @@ class SettingsStore(QObject):
 
     # Settings: after every change
     changed = Signal(object)
-    # Failure: the file cannot be written; the change holds until the application ends
+    # Failure: the file could not be read at the start, or cannot be written now
     failed = Signal(object)
 
     def __init__(self, path: Path) -> None:
@@ -34,6 +35,8 @@ class SettingsStore(QObject):
         self._path = path
         self.notice: Failure | None = None  # what was wrong with the file at the start
         self._settings = self._read()
+        if self.notice is not None:  # told once somebody can listen
+            QTimer.singleShot(0, self, partial(self.failed.emit, self.notice))
 
     @property
     def settings(self) -> Settings:

@@ -11,8 +11,10 @@ from PySide6.QtCore import QObject
 
 from app import paths
 from app.answer_queue import AnswerQueue
+from app.awake import Awake
 from app.chat_controller import ChatController
 from app.chat_store import ChatStore
+from app.conversation import QueuedAnswer
 from app.engine_client import ENGINE_COMMAND, EngineClient
 from app.library_controller import LibraryController
 from app.settings_store import SettingsStore
@@ -31,6 +33,8 @@ class Workspace(QObject):
         self.answers = AnswerQueue(self.store, self.engine, self.settings)
         self.library = LibraryController(self.store, self.answers)
         self._titles = TitleWriter(self.store, self.engine, self.answers, self.settings)
+        self.awake = Awake()
+        self.answers.queue_changed.connect(self._queue_changed)
         self._chats: list[ChatController] = []
         self._closed = False
 
@@ -52,6 +56,10 @@ class Workspace(QObject):
         self._titles.close()
         self.engine.close()
         self.store.close()
+        self.awake.release()
+
+    def _queue_changed(self, answers: tuple[QueuedAnswer, ...]) -> None:
+        self.awake.set("answers", bool(answers))
 
     def _forget(self, chat: ChatController) -> None:
         self._chats.remove(chat)

@@ -18,6 +18,7 @@ The script is one JSON object; every key is optional:
         reason       "stop", "length" or "context"
     words_log: a file which gets a line "time<TAB>characters of text so far" for every delta
     memory: list of {level, message}: told one by one between tokens
+    storage: list of [usable, message]: the same, after memory
     paused: a text: answers wait after their first event until Continue
 """
 
@@ -47,6 +48,7 @@ class ScriptedEngine:
     def __init__(self, script: dict[str, Any], path: str) -> None:
         self._answers = list(script.get("answers", [{"text": "Hello."}]))
         self._memory = list(script.get("memory", []))
+        self._storage = list(script.get("storage", []))
         self._words_log = script.get("words_log")
         self.facts = wire.ModelFacts(
             name=Path(path).name,
@@ -94,12 +96,14 @@ class ScriptedEngine:
         )
         return wire.MemoryChanged("normal", "Resized.", self.plan)
 
-    def tend(self) -> Sequence[wire.MemoryChanged]:
-        """The next memory event of the script."""
-        if not self._memory:
-            return ()
-        event = self._memory.pop(0)
-        return (wire.MemoryChanged(event["level"], event["message"], self.plan),)
+    def tend(self) -> Sequence[wire.MemoryChanged | wire.StorageChanged]:
+        """The next memory or storage event of the script."""
+        if self._memory:
+            event = self._memory.pop(0)
+            return (wire.MemoryChanged(event["level"], event["message"], self.plan),)
+        if self._storage:
+            return (wire.StorageChanged(*self._storage.pop(0)),)
+        return ()
 
     @property
     def paused(self) -> str:

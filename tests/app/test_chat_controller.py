@@ -261,6 +261,18 @@ def test_own_settings(workspace: Workspace, chat: ChatController, wait_for: Wait
     assert other.conversation.model == "/models/m"
 
 
+def test_quick_changes_never_jump_back(chat: ChatController, wait_for: WaitFor) -> None:
+    say(chat, wait_for, "one")
+    changed = Heard(chat.conversation_changed)
+    for tenth in range(1, 20):
+        chat.set_overrides(Overrides(sampling=Sampling(temperature=tenth / 10)))
+        wait_for(lambda: True)
+    say(chat, wait_for, "two")
+    told = [conversation.overrides.sampling.temperature for conversation in changed.told]
+    assert told == sorted(told)
+    assert told[-1] == 1.9
+
+
 def test_impossible_settings_stand_with_the_answer(chat: ChatController, wait_for: WaitFor) -> None:
     chat.set_overrides(Overrides(sampling=Sampling(top_p=7)))
     say(chat, wait_for, "one")

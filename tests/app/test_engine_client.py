@@ -222,6 +222,32 @@ def test_counts_and_memory(make_client: Callable[..., EngineClient], wait_for: W
     assert client.state.plan.budget_bytes == 10**9
 
 
+def test_an_answer_that_stands_still_is_told_to_go_on(
+    make_client: Callable[..., EngineClient], wait_for: WaitFor
+) -> None:
+    client = make_client(paused="Memory is critically short.")
+    events = Heard(client.generation_event)
+    client.load("/m/a")
+    wait_for(loaded(client))
+    client.generate("g", HELLO, OPTIONS)
+    wait_for(lambda: client.state.stats and client.state.stats.paused)
+    client.go_on()
+    wait_for(lambda: events.told and isinstance(events.last[1], wire.Finished))
+
+
+def test_a_model_whose_files_are_other_ones_is_unloaded(
+    make_client: Callable[..., EngineClient], wait_for: WaitFor
+) -> None:
+    client = make_client(storage=[[True, "The disk is back."], [False, "The files changed."]])
+    notes = Heard(client.storage_changed)
+    client.load("/m/a")
+    wait_for(lambda: len(notes) == 2 and client.state.process == "stopped")
+    assert [note.usable for note in notes.told] == [True, False]
+    assert client.state.death is None
+    client.load("/m/a")
+    wait_for(lambda: client.state.process == "running")
+
+
 def test_nothing_is_told_after_close(
     make_client: Callable[..., EngineClient], wait_for: WaitFor, qapp: QCoreApplication
 ) -> None:

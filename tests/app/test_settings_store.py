@@ -8,7 +8,7 @@ import pytest
 from app.settings import Preset, Sampling, Settings
 from app.settings_store import SettingsStore
 from engine.errors import BadOption
-from tests.app.conftest import Heard
+from tests.app.conftest import Heard, WaitFor
 
 
 @pytest.fixture
@@ -53,12 +53,16 @@ def test_impossible_choices_change_nothing(path: Path) -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_an_unreadable_file_is_set_aside(path: Path, text: str) -> None:
+def test_an_unreadable_file_is_set_aside(
+    path: Path, text: str, qapp: object, wait_for: WaitFor
+) -> None:
     path.parent.mkdir()
     path.write_text(text, encoding="latin-1")
     store = SettingsStore(path)
     assert store.settings == Settings()
-    assert store.notice is not None
+    failed = Heard(store.failed)
+    wait_for(lambda: failed.told)
+    assert failed.told == [store.notice]
     assert (path.parent / "settings.unreadable.json").read_text(encoding="latin-1") == text
     store.update(text_size=150)
     assert SettingsStore(path).settings.text_size == 150
