@@ -5,6 +5,7 @@ could not be saved comes back here.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
@@ -214,6 +215,9 @@ class Composer(QWidget):
         outer.setContentsMargins(4 * SPACE, SPACE, 4 * SPACE, 4 * SPACE)
         outer.addWidget(self._card)
         self._card.setMaximumWidth(theme.COLUMN_WIDTH + 2 * _OVERHANG)
+        order = (self.text, self._attach, self._think, self._stop, self._send)
+        for first, second in pairwise(order):
+            QWidget.setTabOrder(first, second)
 
 
 def count_words(count: TokenCount) -> str:

@@ -68,7 +68,10 @@ class ComposerText(QPlainTextEdit):
         return QSize(80, self.sizeHint().height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._is_composing or self._has_preedit():
+        composing = self._is_composing or self._has_preedit()
+        if composing and (event.key() in _RETURNS or _cancels(event)):
+            event.accept()  # meant for the input method, which should have taken it
+        elif composing:
             super().keyPressEvent(event)
         elif event.key() in _RETURNS:
             self._press_return(event)

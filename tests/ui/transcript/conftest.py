@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.blocks.drawing import Formula
@@ -85,6 +85,7 @@ def settle(qtbot: QtBot, view: TranscriptView) -> Callable[[], None]:
     """Waits until nothing is left to be shown or built ahead."""
 
     def wait() -> None:
+        QApplication.processEvents()
         qtbot.waitUntil(lambda: not view.is_busy, timeout=20_000)
 
     return wait
