@@ -46,10 +46,11 @@ class DirectInstall:
         site, total = self._site, self._prospect.total_bytes
         there = sum(self._there(wanted) for wanted in self._prospect.files)
         site.check_room(total, there)
-        commit = self._remote.commit or ""
-        site.begin(Origin(site.source, "container", commit, total), self._remote.host, there)
+        origin = Origin(site.source, "container", self._remote.commit or "", total)
+        site.keep(origin)
         with site.writing():
             self._journal.begin()
+        site.begin(origin, self._remote.host, there)
         work([partial(self._fetch, wanted) for wanted in self._prospect.files], HANDS, site.stop)
         self._check_dense()
         self._say_unhashed()

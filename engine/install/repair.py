@@ -50,6 +50,7 @@ class RoutedRepair:
         commit = self._remote.commit or ""
         origin = Origin(self._site.source, "checkpoint", commit, total)
         self._site.check_room(total, 0)
+        self._site.keep(origin)
         self._site.begin(origin, self._remote.host, 0)
         self._presize(bad)
         jobs = [partial(self._fetch, shard, several) for shard, several in moves.items() if several]

@@ -45,11 +45,11 @@ class RoutedInstall:
             if path.is_file()
         )
         site.check_room(prospect.disk_bytes, there)
+        commit = self._remote.commit or ""
+        origin = Origin(site.source, "checkpoint", commit, prospect.total_bytes)
+        site.keep(origin)
         with self._opened() as installation:
-            done = sum(map(installation.done, prospect.shards))
-            commit = self._remote.commit or ""
-            origin = Origin(site.source, "checkpoint", commit, prospect.total_bytes)
-            site.begin(origin, self._remote.host, done)
+            site.begin(origin, self._remote.host, sum(map(installation.done, prospect.shards)))
             if installation.complete:
                 installation.remove_journal()
             else:

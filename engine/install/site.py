@@ -46,16 +46,14 @@ class Site:
         with self.gate, disk_faults(self.folder):
             yield
 
-    def begin(self, origin: Origin, host: str, done_bytes: int) -> None:
-        """Say what is coming, and keep where it comes from."""
+    def keep(self, origin: Origin) -> None:
+        """Note where it comes from, before anything else stands in the folder."""
         with self.writing():
             write_origin(self.folder, origin)
+
+    def begin(self, origin: Origin, host: str, done_bytes: int) -> None:
+        """Say what is coming."""
         phase: Phase = "downloading" if host else "repacking"
         self.tally.begin(phase, origin.total_bytes, done_bytes)
-        where = str(self.folder)
-        self.hear(
-            Begun(
-                where, origin.source, origin.kind, origin.commit, host, origin.total_bytes,
-                done_bytes,
-            )
-        )  # fmt: skip
+        where, total = str(self.folder), origin.total_bytes
+        self.hear(Begun(where, origin.source, origin.kind, origin.commit, host, total, done_bytes))

@@ -13,6 +13,7 @@ import struct
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -38,9 +39,11 @@ class Fault:
     status: int = 500
     headers: Mapping[str, str] = field(default_factory=dict)
     host: str = ""  # "hub" or "storage"; "": either
+    least: int = 0  # only for requests of that many bytes or more
 
-    def is_meant(self, path: str, host: str) -> bool:
-        return self.times > 0 and self.where in path and self.host in ("", host)
+    def is_meant(self, path: str, host: str, span: int) -> bool:
+        is_host = self.host in ("", host) and (host == "storage" or self.kind == "status")
+        return self.times > 0 and self.where in path and is_host and span >= self.least
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Request:
     path: str
     start: int | None
     authorization: str | None
+    span: int = 0  # bytes that were asked for
 
 
 @dataclass
@@ -120,10 +124,10 @@ class FakeHub:
         """The requests whose path contains `where`, of files' bytes alone."""
         return [r for r in self.requests if where in r.path and r.host == "storage"]
 
-    def take_fault(self, path: str, host: str) -> Fault | None:
+    def take_fault(self, path: str, host: str, span: int = 0) -> Fault | None:
         with self._lock:
             for fault in self.faults:
-                if fault.is_meant(path, host):
+                if fault.is_meant(path, host, span):
                     fault.times -= 1
                     return fault
         return None
@@ -141,10 +145,12 @@ class FakeHub:
         return self._blobs[digest]
 
 
+@cache
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@cache
 def git_sha1(path: Path) -> str:
     data = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
@@ -190,11 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
         """Quiet."""
 
-    def _record(self, path: str) -> None:
+    def _record(self, path: str, span: int = 0) -> None:
         match = re.fullmatch(r"bytes=(\d+)-\d*", self.headers.get("range", ""))
         start = int(match[1]) if match else None
         token = self.headers.get("authorization")
-        self.hub.requests.append(Request(self.host, path, start, token))
+        self.hub.requests.append(Request(self.host, path, start, token, span))
 
     def _refused(self, path: str) -> bool:
         """Whether a fault of the kind "status" answered."""
@@ -281,17 +287,18 @@ class _Handler(BaseHTTPRequestHandler):
             name, file = self.hub.blob(rest)
         else:
             name, file = rest, self.hub.mirrors[top] / rest
-        self._record(name)
-        fault = self.hub.take_fault(name, self.host)
+        data = file.read_bytes() if file.is_file() else None
+        start, stop = self._range(len(data or b""))
+        self._record(name, stop - start)
+        fault = self.hub.take_fault(name, self.host, stop - start)
         if fault and fault.kind == "status":
             return self._answer(fault.status, fault.headers, b"no")
-        if not file.is_file():
+        if data is None:
             return self._answer(404, {}, b"")
-        return self._send(file.read_bytes(), fault)
+        return self._send(data, start, stop, fault)
 
-    def _send(self, data: bytes, fault: Fault | None) -> None:
+    def _send(self, data: bytes, start: int, stop: int, fault: Fault | None) -> None:
         kind = fault.kind if fault else None
-        start, stop = self._range(len(data))
         if kind == "no ranges":
             start, stop = 0, len(data)
         if start >= len(data) and data:
@@ -299,16 +306,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = bytearray(data[start:stop])
         if kind == "wrong bytes":
             body[len(body) // 2] ^= 0xFF
-        total = len(data) + (7 if kind == "wrong size" else 0)
+        more = 7 if kind == "wrong size" else 0
         whole = kind == "no ranges" or "range" not in self.headers
         self.send_response(200 if whole else 206)
         if not whole:
-            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{total}")
+            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data) + more}")
         if kind == "packed":
             self.send_header("Content-Encoding", "gzip")
-        self.send_header(
-            "Content-Length", str(len(body) + (7 if whole and total > len(data) else 0))
-        )
+        self.send_header("Content-Length", str(len(body) + more * whole))
         self.end_headers()
         return self._pour(bytes(body), fault)
 

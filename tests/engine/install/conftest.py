@@ -1,5 +1,6 @@
 """Fixtures: a hub on loopback, and installations in this process or in one of their own."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,9 +57,20 @@ class Installer:
 
 
 @pytest.fixture
-def installer(tmp_path: Path) -> Installer:
+def quick_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is such a thing: every file is forced to the disk."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory, prefix="martlet-test-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def installer(quick_disk: Path) -> Installer:
     """Into a folder that is not there yet."""
-    return Installer(tmp_path / "models" / "tiny.qpack")
+    return Installer(quick_disk / "models" / "tiny.qpack")
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
