@@ -7,13 +7,12 @@ other way round and its norms without the one that has to be added. mlx-lm does 
 
 import fnmatch
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from engine.config import ModelConfig, parse_config
 from engine.container.container import CONFIG, MANIFEST
@@ -157,9 +156,13 @@ def is_norm(name: str, tensor: SourceTensor) -> bool:
 
 def refuse_zero_centred(norms: Iterable[tuple[str, bytes]]) -> None:
     """Raise UnsupportedModel for norms (dtype and bytes) that are meant as 1 + w: around zero."""
-    arrays = [_numbers(dtype, raw) for dtype, raw in norms]
-    values = np.concatenate([np.zeros(0, np.float32), *arrays])
-    if values.size and np.mean(values <= 0.0) > 0.25:
+    low = total = 0
+    for dtype, raw in norms:
+        values = _bits(dtype, raw)
+        sign = 1 << (8 * values.itemsize - 1)
+        low += sum(bits >= sign or bits == 0 for bits in values)
+        total += len(values)
+    if low > total / 4:
         raise _raw("its norms are centred on zero")
 
 
@@ -171,11 +174,11 @@ def _stored(path: Path, tensor: SourceTensor) -> tuple[str, bytes]:
     return tensor.entry.dtype, bytes(raw)
 
 
-def _numbers(dtype: str, raw: bytes) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    whole = raw[: len(raw) & ~3]
-    if dtype == "BF16":
-        return (np.frombuffer(whole, "<u2").astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(whole, "<f4" if dtype == "F32" else "<f2").astype(np.float32)
+def _bits(dtype: str, raw: bytes) -> "array[int]":
+    """The bit patterns of floats: negative ones have the highest bit."""
+    values = array("I" if dtype == "F32" else "H")
+    values.frombytes(raw[: len(raw) & ~3])
+    return values
 
 
 def _raw(what: str) -> UnsupportedModel:

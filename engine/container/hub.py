@@ -225,7 +225,7 @@ class HttpStream:
 
     def __iter__(self) -> Iterator[bytes]:
         want = self._want
-        for part in self._response.iter_raw():
+        for part in self._parts():
             if self._skip:
                 self._skip, part = max(0, self._skip - len(part)), part[self._skip :]
             if want is not None:
@@ -234,6 +234,11 @@ class HttpStream:
             yield part  # empty while bytes are skipped, so that the reader can stop
             if want == 0:
                 return
+
+    def _parts(self) -> Iterator[bytes]:
+        """As they come; a fault is told where it happens, after the bytes before it."""
+        with _network_faults(str(self._response.url)):
+            yield from self._response.iter_raw()
 
 
 def _placed(response: httpx2.Response, start: int) -> tuple[int, int | None]:
