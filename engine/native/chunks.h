@@ -5,7 +5,7 @@
 #include "martlet.h"
 
 enum {
-    CHUNK_CODES = 1 << 16,   /* weights in a chunk that one row of x passes: some 5 us of work */
+    CHUNK_CODES = 1 << 17,   /* weights in a chunk that one row of x passes: some 10 us of work */
     TILE_FLOATS = 1 << 15,   /* of dequantized weights in a chunk that many rows pass: 128 KiB */
     SMALL_PRODUCT = 1 << 15, /* multiplications below which waking a thread costs more */
 };
@@ -28,11 +28,11 @@ static inline int chunk_rows(const Matrix *w, int rows)
     return small ? w->out : least(n < 4 ? 4 : n, w->out);
 }
 
-/* Floats of scratch for a chunk of n rows of W: the rows, their scales and biases. */
+/* Floats of scratch for a chunk of n rows of W: the rows, or one row of x; scales and biases. */
 static inline size_t product_scratch(const Matrix *w, int n)
 {
     size_t groups = w->bits ? (size_t)(w->in / w->group) : 0;
-    return (size_t)n * ((size_t)w->in + 16) + 8 * groups;
+    return (size_t)n * ((size_t)w->in + 16) + 256 + 9 * groups;
 }
 
 #endif

@@ -1,11 +1,13 @@
 /* y = x W^T, for the codes as MLX packs them and for plain matrices. Included through kernels.h.
 
-   One sum an output, in STEP partial sums over the columns in their order, each step
-   sum += (scale * code + bias) * x. So an output's bits depend neither on the path (one row of x
-   or many) nor on its neighbours. The packing: a row is one little-endian stream of codes. */
+   A row is one little-endian stream of codes: weight = scale * code + bias. Many rows of x meet the
+   widened weights. One row of x is bound by the reading of W: where codes fill words evenly, they
+   are multiplied as they lie, each word's codes in the word's lane, and scales and biases once a
+   group. Either way an output has one order of summation, whatever its neighbours are. */
 
 enum {
-    UNIT = 32,              /* codes that fill whole 32-bit words at any width */
+    UNIT = 32,     /* codes that fill whole 32-bit words at any width */
+    ROWS = 4,      /* of W that meet one row of x together */
     TILE_ROWS = 4 / HALVES, /* of W and */
     TILE_X = 3,             /* of x, whose sums fill the registers */
 };
@@ -52,54 +54,140 @@ INLINE void widen_all(const void *data, size_t index, int count, int type, float
         store_part(out + i, widen(data, index + (size_t)i, count - i, type), count - i);
 }
 
-/* y[0..n) = the products of rows [first, first + n) with one row of x. */
-INLINE void quantized_row(const Matrix *w, int bits, int n, int first, const float *x, float *y,
-                          float *scratch)
+/* y[0..n) = the products of rows [first, first + n) with one row of x, for any width. */
+INLINE void stream_rows(const Matrix *w, int bits, int n, int first, const float *x, float *y,
+                        float *scratch)
 {
     const int groups = w->in / w->group, units = w->group / UNIT;
     const uint8_t *row = (const uint8_t *)w->weight + (size_t)first * row_bytes(w);
     float *scales = scratch, *biases = scratch + n * groups;
     widen_all(w->scales, (size_t)first * (size_t)groups, n * groups, w->type, scales);
     widen_all(w->biases, (size_t)first * (size_t)groups, n * groups, w->type, biases);
-    vf sum[TILE_ROWS][HALVES] = {{{0}}};
-    for (int group = 0; group < groups; group++) {
-        vf scale[TILE_ROWS], bias[TILE_ROWS];
-        for (int r = 0; r < n; r++) {
-            scale[r] = splat(scales[r * groups + group]);
-            bias[r] = splat(biases[r * groups + group]);
-        }
+    vf sum[ROWS][HALVES] = {{{0}}};
+    for (int group = 0; group < groups; group++)
         for (int unit = group * units; unit < (group + 1) * units; unit++) {
             const uint8_t *at = row + (size_t)unit * 4 * (size_t)bits;
-            for (int r = n; r < 2 * n; r++) /* the next rows, for when they are multiplied */
-                __builtin_prefetch(at + (size_t)r * row_bytes(w));
 #pragma GCC unroll 4
             for (int part = 0; part < UNIT / LANES; part++) {
-                vf v = load(x + unit * UNIT + part * LANES);
+                const vf v = load(x + unit * UNIT + part * LANES);
                 for (int r = 0; r < n; r++) {
-                    vf q = codes(at + (size_t)r * row_bytes(w), bits, part);
-                    sum[r][part % HALVES] += (q * scale[r] + bias[r]) * v;
+                    const vf q = codes(at + (size_t)r * row_bytes(w), bits, part);
+                    sum[r][part % HALVES] +=
+                        (q * scales[r * groups + group] + biases[r * groups + group]) * v;
                 }
             }
         }
-    }
     for (int r = 0; r < n; r++)
         y[r] = total(sum[r]);
 }
 
-INLINE void plain_row(const Matrix *w, int type, int n, int first, const float *x, float *y)
+/* x as words meet it: vector i of a run of LANES words holds what meets their i-th codes, which
+   are 2^(bits * i) too large where they lie. `in` is a multiple of a run. */
+INLINE void arrange(const float *x, int in, int bits, float *out)
+{
+    const int per_word = 32 / bits, run = LANES * per_word;
+    for (int start = 0; start < in; start += run) {
+        vf a[32 / 2], b[32 / 2];
+        for (int i = 0; i < per_word; i++)
+            a[i] = load(x + start + i * LANES);
+        for (int pass = 1; pass < per_word; pass *= 2) {
+            for (int i = 0; i < per_word / 2; i++) {
+                b[i] = EVERY_SECOND(a[2 * i], a[2 * i + 1], 0);
+                b[per_word / 2 + i] = EVERY_SECOND(a[2 * i], a[2 * i + 1], 1);
+            }
+            memcpy(a, b, sizeof a);
+        }
+        for (int i = 0; i < per_word; i++) {
+            const float shrink = i == per_word - 1 ? 1 : 1 / (float)(1ull << (bits * i));
+            store(out + start + i * LANES, a[i] * shrink);
+        }
+    }
+}
+
+INLINE void sum_groups(const float *x, int in, int group, float *sums)
+{
+    for (int i = 0; i < in; i += group) {
+        vf sum[HALVES] = {{0}};
+        for (int j = 0; j < group; j += STEP)
+            for (int h = 0; h < HALVES; h++)
+                sum[h] += load(x + i + j + h * LANES);
+        *sums++ = total(sum);
+    }
+}
+
+/* The scale of each of LANES words from `word` on; 2^shift of them form a group. */
+INLINE vf scales_of(const float *scales, int word, int shift)
+{
+    if (1 << shift >= LANES)
+        return splat(scales[word >> shift]);
+    float lanes[2 * LANES];
+    for (int i = 0; i < LANES; i += 1 << shift)
+        store(lanes + i, splat(scales[(word + i) >> shift]));
+    return load(lanes);
+}
+
+/* The same for 2, 4 and 8 bits, where the row is whole runs: x as `arrange` left it, and the sums
+   of its groups. */
+INLINE void word_rows(const Matrix *w, int bits, int n, int first, const float *x,
+                      const float *sums, float *y, float *scales)
+{
+    const int groups = w->in / w->group, words = w->in / 32 * bits, per_word = 32 / bits;
+    const int shift = __builtin_ctz((unsigned)(w->group / per_word));
+    const size_t stride = row_bytes(w);
+    const uint8_t *row = (const uint8_t *)w->weight + (size_t)first * stride;
+    float *biases = scales + n * groups;
+    widen_all(w->scales, (size_t)first * (size_t)groups, n * groups, w->type, scales);
+    widen_all(w->biases, (size_t)first * (size_t)groups, n * groups, w->type, biases);
+    vf sum[ROWS] = {{0}};
+    for (int word = 0; word < words; word += LANES) {
+        vu q[ROWS];
+        vf part[ROWS] = {{0}};
+#pragma GCC unroll 4
+        for (int r = 0; r < n; r++) {
+            const uint8_t *at = row + (size_t)r * stride + (size_t)word * 4;
+            __builtin_prefetch(at + (size_t)n * stride); /* of the next rows */
+            q[r] = *(const unaligned_vu *)at;
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < per_word; i++) {
+            const vf v = load(x + word * per_word + i * LANES);
+            for (int r = 0; r < n; r++) {
+                const uint32_t mask = ((1u << bits) - 1) << (bits * i);
+                const vu code = i == per_word - 1 ? q[r] >> (bits * i) : q[r] & mask;
+                part[r] += __builtin_convertvector((vi)code, vf) * v;
+            }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < n; r++)
+            sum[r] += part[r] * scales_of(scales + r * groups, word, shift);
+    }
+    for (int r = 0; r < n; r++) {
+        float rest = 0;
+        for (int group = 0; group < groups; group++)
+            rest += biases[r * groups + group] * sums[group];
+        y[r] = lanes_total(sum[r]) + rest;
+    }
+}
+
+INLINE void plain_part(const Matrix *w, int type, int n, size_t start, const float *x, size_t at,
+                       int count, vf *sum)
+{
+    const vf v = load_part(x + at, count);
+    for (size_t r = 0; r < (size_t)n; r++)
+        sum[r] += widen(w->weight, start + r * (size_t)w->in + at, count, type) * v;
+}
+
+INLINE void plain_rows(const Matrix *w, int type, int n, int first, const float *x, float *y)
 {
     const size_t in = (size_t)w->in, start = (size_t)first * in;
-    vf sum[TILE_ROWS][HALVES] = {{{0}}};
-    for (size_t i = 0; i < in; i += STEP)
-        for (size_t h = 0; h < HALVES; h++) {
-            const size_t at = i + h * LANES;
-            const int count = at + LANES <= in ? LANES : at < in ? (int)(in - at) : 0;
-            for (size_t r = 0; r < (size_t)n; r++)
-                sum[r][h] += widen(w->weight, start + r * in + at, count, type) *
-                             load_part(x + at, count);
-        }
+    vf sum[ROWS] = {{0}};
+    size_t at = 0;
+    for (; at + LANES <= in; at += LANES)
+        plain_part(w, type, n, start, x, at, LANES, sum);
+    if (at < in)
+        plain_part(w, type, n, start, x, at, (int)(in - at), sum);
     for (int r = 0; r < n; r++)
-        y[r] = total(sum[r]);
+        y[r] = lanes_total(sum[r]);
 }
 
 /* Row `index` as float32. `scratch` holds 2 * groups floats. */
@@ -171,23 +259,36 @@ INLINE void widened_row(const Matrix *w, int bits, int type, size_t index, float
         widen_all(w->weight, index * (size_t)w->in, w->in, type, out);
 }
 
-INLINE void one_row(const Matrix *w, int bits, int type, int n, int first, const float *x, float *y,
-                    float *scratch)
+/* Whether word_rows can take the matrix: at least one run of whole words, and no rest. */
+INLINE int whole_runs(const Matrix *w, int bits)
 {
-    if (bits)
-        quantized_row(w, bits, n, first, x, y, scratch);
+    return bits && 32 % bits == 0 && w->in % (LANES * 32 / bits) == 0;
+}
+
+INLINE void some_rows(const Matrix *w, int bits, int type, int n, int first, const float *x,
+                      float *y, float *scratch)
+{
+    if (!bits)
+        plain_rows(w, type, n, first, x, y);
+    else if (whole_runs(w, bits))
+        word_rows(w, bits, n, first, scratch, scratch + w->in, y,
+                  scratch + w->in + w->in / w->group);
     else
-        plain_row(w, type, n, first, x, y);
+        stream_rows(w, bits, n, first, x, y, scratch);
 }
 
 INLINE void rows_of(const Matrix *w, int bits, int type, int first, int last, const float *x,
                     float *y, float *scratch)
 {
+    if (whole_runs(w, bits)) {
+        arrange(x, w->in, bits, scratch);
+        sum_groups(x, w->in, w->group, scratch + w->in);
+    }
     int r = first;
-    for (; r + TILE_ROWS <= last; r += TILE_ROWS)
-        one_row(w, bits, type, TILE_ROWS, r, x, y + r, scratch);
+    for (; r + ROWS <= last; r += ROWS)
+        some_rows(w, bits, type, ROWS, r, x, y + r, scratch);
     for (; r < last; r++)
-        one_row(w, bits, type, 1, r, x, y + r, scratch);
+        some_rows(w, bits, type, 1, r, x, y + r, scratch);
 }
 
 /* Calls `f` with the constants of a matrix's kind, so that each kind has its own loops. */

@@ -67,18 +67,25 @@ TARGET static void softmax(float *x, int count)
         x[i] /= sum;
 }
 
+INLINE void combine_part(const float *pairs, const float *scores, int k, const float *shared,
+                         const float *residual, int width, float *y, int i, int count)
+{
+    vf sum = {0};
+    for (int j = 0; j < k; j++)
+        sum += load_part(pairs + (size_t)j * (size_t)width + i, count) * scores[j];
+    sum = load_part(residual + i, count) + (sum + load_part(shared + i, count));
+    store_part(y + i, sum, count);
+}
+
 /* y = residual + shared + the sum of scores[j] * pairs[j] over k rows. */
 TARGET static void combine(const float *pairs, const float *scores, int k, const float *shared,
                            const float *residual, int width, float *y)
 {
-    for (int i = 0; i < width; i += LANES) {
-        const int count = width - i < LANES ? width - i : LANES;
-        vf sum = {0};
-        for (int j = 0; j < k; j++)
-            sum += load_part(pairs + (size_t)j * (size_t)width + i, count) * scores[j];
-        sum = load_part(residual + i, count) + (sum + load_part(shared + i, count));
-        store_part(y + i, sum, count);
-    }
+    int i = 0;
+    for (; i + LANES <= width; i += LANES)
+        combine_part(pairs, scores, k, shared, residual, width, y, i, LANES);
+    if (i < width)
+        combine_part(pairs, scores, k, shared, residual, width, y, i, width - i);
 }
 
 /* x = x * sigmoid(gate). */

@@ -16,6 +16,8 @@ typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));
 typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
 typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+typedef vf unaligned_vf __attribute__((aligned(4), may_alias));
+typedef vu unaligned_vu __attribute__((aligned(4), may_alias));
 typedef float v4 __attribute__((vector_size(16)));
 
 INLINE vf splat(float x)
@@ -25,21 +27,17 @@ INLINE vf splat(float x)
 
 INLINE vf load(const float *p)
 {
-    vf v;
-    memcpy(&v, p, sizeof v);
-    return v;
+    return *(const unaligned_vf *)p;
 }
 
 INLINE void store(float *p, vf v)
 {
-    memcpy(p, &v, sizeof v);
+    *(unaligned_vf *)p = v;
 }
 
 /* The first `count` lanes; the others are 0. */
 INLINE vf load_part(const float *p, int count)
 {
-    if (count == LANES)
-        return load(p);
     vf v = {0};
     memcpy(&v, p, (size_t)count * sizeof *p);
     return v;
@@ -47,10 +45,29 @@ INLINE vf load_part(const float *p, int count)
 
 INLINE void store_part(float *p, vf v, int count)
 {
-    if (count == LANES)
-        store(p, v);
-    else
-        memcpy(p, &v, (size_t)count * sizeof *p);
+    memcpy(p, &v, (size_t)count * sizeof *p);
+}
+
+/* Every second lane of a and b, from lane 0 or lane 1 on. */
+#if LANES == 16
+#define EVERY_SECOND(a, b, from)                                                                   \
+    __builtin_shufflevector(a, b, from, 2 + from, 4 + from, 6 + from, 8 + from, 10 + from,         \
+                            12 + from, 14 + from, 16 + from, 18 + from, 20 + from, 22 + from,      \
+                            24 + from, 26 + from, 28 + from, 30 + from)
+#else
+#define EVERY_SECOND(a, b, from)                                                                   \
+    __builtin_shufflevector(a, b, from, 2 + from, 4 + from, 6 + from, 8 + from, 10 + from,         \
+                            12 + from, 14 + from)
+#endif
+
+INLINE float lanes_total(vf sum)
+{
+    float a[LANES];
+    memcpy(a, &sum, sizeof a);
+    for (int width = LANES / 2; width; width /= 2)
+        for (int i = 0; i < width; i++)
+            a[i] += a[i + width];
+    return a[0];
 }
 
 /* Of all 16 partial sums, always in the same tree. */
