@@ -75,12 +75,13 @@ class HostedModel:
     def plan(self) -> wire.MemoryPlan:
         """Its memory, as in force now."""
         plan = self._model.plan
+        conversation = plan.state_bytes + plan.snapshots_bytes
         return wire.MemoryPlan(
             budget_bytes=plan.total_bytes,
             core_bytes=plan.dense_bytes,
             expert_bytes=plan.slots_bytes,
-            conversation_bytes=plan.state_bytes + plan.snapshots_bytes,
-            scratch_bytes=plan.scratch_bytes + plan.interpreter_bytes,
+            conversation_bytes=conversation,
+            scratch_bytes=plan.total_bytes - plan.dense_bytes - plan.slots_bytes - conversation,
             slots_per_layer=plan.slots_per_layer,
         )
 

@@ -14,7 +14,7 @@ from engine.container.dense import load_dense
 from engine.experts.cache import ExpertCache
 from engine.experts.policy import PolicyFactory, policy_for
 from engine.experts.reader import ThreadedReader
-from engine.memory.plan import plan_memory
+from engine.memory.plan import check_fits, floor_bytes, plan_memory
 from engine.model.hybrid import CHUNK_TOKENS, Model
 from engine.model.kernels import Kernels
 from engine.model.moe import OnRoute, unheard
@@ -25,7 +25,6 @@ from engine.native.kernels import NativeKernels
 log = logging.getLogger(__name__)
 
 READER_THREADS = 4  # enough to saturate the SSDs measured; more is flat
-ALLOCATOR_CACHE_BYTES = 256_000_000  # MLX's own default keeps nearly all memory it ever had
 
 
 def load_model(
@@ -57,7 +56,8 @@ def load_model(
         itemsize=kernels.dtype.size,
         chunk_tokens=CHUNK_TOKENS,
     )
-    mx.set_cache_limit(ALLOCATOR_CACHE_BYTES)
+    check_fits(plan, floor_bytes(plan, container.config.experts_per_token))
+    mx.set_cache_limit(plan.allocator_bytes)
     progress("dense", 0.0)
     tensors = load_dense(container)
     progress("slots", 0.0)

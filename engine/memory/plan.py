@@ -1,8 +1,10 @@
-"""MemoryPlan: what a model will take, computed from its container before anything is allocated.
+"""MemoryPlan, the ledger: what a model will take, computed from its container before anything is.
 
-T tokens of a prefill chunk, k experts a token, D hidden, C conv channels, V vocabulary.
+Figures measured with tests/bench/bench_memory.py, which holds the peak against the plan.
+T tokens of a prefill chunk, k experts a token, D hidden, I expert intermediate, V vocabulary.
 """
 
+import os
 from dataclasses import dataclass, replace
 
 from engine.config import ModelConfig
@@ -11,15 +13,16 @@ from engine.errors import NotEnoughMemory
 from engine.experts.budget import check_slots, slots_for_budget
 from engine.experts.slots import slot_bytes
 from engine.memory import machine
-from engine.memory.share import pool_bytes
+from engine.memory.machine import GB
+from engine.model.plain import RECURRENCE_TOKENS
 from engine.model.state import state_bytes
 
-INTERPRETER_BYTES = 130_000_000  # Python, MLX and the libraries, before a model
-TOKENIZER_BYTES_PER_ID = 1_000  # what the tokenizers library keeps for a vocabulary, roughly
+INTERPRETER_BYTES = 70_000_000  # Python, MLX and the libraries, before a model
+TOKENIZER_FACTOR = 20  # what the tokenizers library takes for a byte of tokenizer.json
+ALLOCATOR_BYTES = 256_000_000  # at most; MLX's own default is nearly all it ever had
 SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, unless the caller says otherwise
 PLANNED_CONTEXT = 4_096  # tokens of the live conversation that the plan has room for
 STAGED_EXPERTS = 16  # a group: large enough to keep the readers busy while it computes
-GB = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class MemoryPlan:
     snapshots_bytes: int
     staging_bytes: int  # two groups: one is read while the other computes
     scratch_bytes: int
+    allocator_bytes: int  # freed memory that MLX keeps for the next time
     interpreter_bytes: int
 
     @property
@@ -50,6 +54,7 @@ class MemoryPlan:
             + self.snapshots_bytes
             + self.staging_bytes
             + self.scratch_bytes
+            + self.allocator_bytes
             + self.interpreter_bytes
         )
 
@@ -61,57 +66,118 @@ def plan_memory(
     slots: int | None = None,
     itemsize: int,
     chunk_tokens: int,
+    context_tokens: int = PLANNED_CONTEXT,
 ) -> MemoryPlan:
     """The plan for a number of slots, a budget, or (neither given) this machine.
 
-    `itemsize`: bytes an activation. Raises BadOption or NotEnoughMemory with the smallest that
-    works.
+    `itemsize`: bytes an activation. Nothing given is ever exceeded. Raises BadOption or
+    NotEnoughMemory with the smallest that works.
     """
     config, layout = container.config, container.layout
-    staged = min(STAGED_EXPERTS, layout.expert_count)
-    fixed = MemoryPlan(
-        slots_per_layer=0,
-        staged_experts=staged,
-        dense_bytes=container.dense_bytes,
-        slots_bytes=0,
-        state_bytes=state_bytes(config, PLANNED_CONTEXT, itemsize),
-        snapshots_bytes=min(SNAPSHOT_BYTES, 4 * state_bytes(config, PLANNED_CONTEXT, itemsize)),
-        staging_bytes=2 * staged * slot_bytes(layout),
-        scratch_bytes=scratch_bytes(config, chunk_tokens, itemsize),
-        interpreter_bytes=INTERPRETER_BYTES + TOKENIZER_BYTES_PER_ID * config.vocab_size,
-    )
+    fixed = _fixed(container, itemsize, chunk_tokens, context_tokens)
+    row_bytes = slot_bytes(layout) * layout.layer_count
     if slots is not None:
         count = check_slots(slots, layout, config.experts_per_token)
     else:
-        budget = memory_bytes if memory_bytes is not None else default_target_bytes(fixed)
+        least = fixed.fixed_bytes + config.experts_per_token * row_bytes
+        budget = memory_bytes if memory_bytes is not None else default_target_bytes(fixed, least)
         count = slots_for_budget(budget, fixed.fixed_bytes, layout, config.experts_per_token)
-    pool = count * slot_bytes(layout) * layout.layer_count
-    plan = replace(fixed, slots_per_layer=count, slots_bytes=pool)
+    plan = replace(fixed, slots_per_layer=count, slots_bytes=count * row_bytes)
     if count == layout.expert_count:  # every expert has a slot: a sweep has nothing to read
         plan = replace(plan, staged_experts=0, staging_bytes=0)
     return plan
 
 
+def check_fits(plan: MemoryPlan, floor_bytes: int) -> None:
+    """Raises NotEnoughMemory where the machine does not have the plan's memory now.
+
+    `floor_bytes`: the least that the model runs with. What this process already uses is its own.
+    """
+    free = machine.available_bytes() + min(machine.used_bytes(), plan.interpreter_bytes)
+    limit = min(free, machine.working_set_bytes() or free)
+    if plan.total_bytes <= limit:
+        return
+    advice = (
+        f"Allow at most {_gigabytes(limit)} for it, or close other apps."
+        if floor_bytes <= limit
+        else "Close other apps, or choose a smaller model."
+    )
+    raise NotEnoughMemory(
+        f"This plan takes {_gigabytes(plan.total_bytes)} of memory; {_gigabytes(limit)} are free.",
+        advice,
+    )
+
+
+def floor_bytes(plan: MemoryPlan, experts_per_token: int) -> int:
+    """The least that the plan's model runs with: a token's experts in every layer."""
+    return plan.fixed_bytes + plan.slots_bytes // plan.slots_per_layer * experts_per_token
+
+
 def scratch_bytes(config: ModelConfig, tokens: int, itemsize: int) -> int:
-    """Activations of one layer's chunk, and the logits."""
+    """Activations of one layer's chunk, the recurrence's states, and the logits."""
     pairs = config.experts_per_token * (2 * config.hidden_size + config.expert_intermediate_size)
     values = config.linear_value_head_count * config.linear_value_head_dim
     mixer = 4 * config.conv_dim + 6 * values
-    return tokens * (pairs + mixer) * itemsize + 8 * config.vocab_size * 4
+    states = min(tokens, RECURRENCE_TOKENS) * values * config.linear_key_head_dim * 4
+    return tokens * (pairs + mixer) * itemsize + states + 8 * config.vocab_size * 4
 
 
-def default_target_bytes(fixed: MemoryPlan) -> int:
+def default_target_bytes(fixed: MemoryPlan, least: int) -> int:
     """A budget by machine: the pool grows with the memory, and the machine stays usable.
 
     More slots are not always faster: past a point the system compresses or swaps them.
+    Never below `least` where that much is free: a slow model is better than none.
     """
     total, available = machine.total_bytes(), machine.available_bytes()
-    spare = max(1_500_000_000, total // 20)
-    target = min(total * 5 // 8, available - spare, fixed.fixed_bytes + pool_bytes(total))
-    if target < fixed.fixed_bytes:
+    working_set = machine.working_set_bytes()
+    target = min(
+        total * 5 // 8,
+        available - machine.spare_bytes(total),
+        working_set - 2 * GB if working_set else total,
+        fixed.fixed_bytes + pool_bytes(total),
+    )
+    if least > available:
         raise NotEnoughMemory(
-            f"This model needs {fixed.fixed_bytes / GB:.1f} GB before any expert; "
-            f"{available / GB:.1f} GB are free.",
+            f"This model needs {_gigabytes(least)} of memory; {_gigabytes(available)} are free.",
             "Close other apps, or choose a smaller model.",
         )
-    return target
+    return max(target, least)
+
+
+def pool_bytes(total: int) -> int:
+    """Memory for experts on a machine with `total` bytes."""
+    for most, pool in ((9 * GB, 1.3), (18 * GB, 2.5), (26 * GB, 5.0)):
+        if total <= most:
+            return int(pool * GB)
+    return min(total * 3 // 8, 12 * GB)
+
+
+def _fixed(container: Container, itemsize: int, chunk_tokens: int, context: int) -> MemoryPlan:
+    """The plan without slots."""
+    config, layout = container.config, container.layout
+    staged = min(STAGED_EXPERTS, layout.expert_count)
+    state = state_bytes(config, context, itemsize)
+    scratch = scratch_bytes(config, chunk_tokens, itemsize)
+    return MemoryPlan(
+        slots_per_layer=0,
+        staged_experts=staged,
+        dense_bytes=container.dense_bytes,
+        slots_bytes=0,
+        state_bytes=state,
+        snapshots_bytes=min(SNAPSHOT_BYTES, 4 * state),
+        staging_bytes=2 * staged * slot_bytes(layout),
+        scratch_bytes=scratch,
+        allocator_bytes=min(ALLOCATOR_BYTES, scratch),
+        interpreter_bytes=INTERPRETER_BYTES + TOKENIZER_FACTOR * _tokenizer_bytes(container),
+    )
+
+
+def _tokenizer_bytes(container: Container) -> int:
+    try:
+        return os.stat(container.path / "tokenizer.json").st_size
+    except OSError:
+        return 0  # a model without one still runs on ids
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / GB:.1f} GB" if count >= GB else f"{count / 1e6:.0f} MB"
