@@ -45,6 +45,44 @@ class SharedExpert(ctypes.Structure):
     _fields_ = (("gate", Matrix), ("up", Matrix), ("down", Matrix), ("opening", Matrix))
 
 
+class DeltaNet(ctypes.Structure):
+    """What the recurrent part of a DeltaNet layer needs, by its addresses; as in martlet.h."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("conv", "a_log", "dt_bias", "norm")),
+        *((n, c_int32) for n in ("key_heads", "value_heads", "key_dim", "value_dim", "taps")),
+        ("eps", c_float),
+    )
+
+
+class DeltaArrays(ctypes.Structure):
+    """A chunk's inputs, then its outputs."""
+
+    _fields_ = tuple(
+        (name, c_void_p)
+        for name in ("mixed", "z", "a", "b", "conv_in", "state_in", "y", "conv_out", "state_out")
+    )
+
+
+class Attention(ctypes.Structure):
+    """What gated attention needs, by its addresses; as in martlet.h."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("q_norm", "k_norm")),
+        *((name, c_int32) for name in ("heads", "kv_heads", "head_dim", "rotary")),
+        *((name, c_float) for name in ("theta", "eps")),
+    )
+
+
+class AttentionArrays(ctypes.Structure):
+    """A chunk's inputs, the cache, the output and where the chunk stands."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("q_gate", "k", "v", "keys", "values", "y")),
+        *((name, c_int32) for name in ("past", "room")),
+    )
+
+
 class NativeCore:
     """The loaded library. Every call computes in float32 on all threads and returns when done."""
 
@@ -64,6 +102,12 @@ class NativeCore:
             "martlet_shared", POINTER(SharedExpert), c_void_p, c_void_p, c_int
         )
         self._combine = self._function("martlet_combine", *(c_void_p,) * 5, *(c_int,) * 3)
+        self._delta_net = self._function(
+            "martlet_delta_net", POINTER(DeltaNet), POINTER(DeltaArrays), c_int
+        )
+        self._attention = self._function(
+            "martlet_attention", POINTER(Attention), POINTER(AttentionArrays), c_int
+        )
         self.threads = _usable_cores()
 
     @property
@@ -121,6 +165,14 @@ class NativeCore:
         `inputs`: pairs (T·k, D), scores (T, k), shared (T, D), residual (T, D).
         """
         _check(self._combine(*inputs, y, rows, k, width))
+
+    def delta_net(self, w: DeltaNet, arrays: DeltaArrays, rows: int) -> None:
+        """Convolution, recurrence and gated norm of a chunk."""
+        _check(self._delta_net(byref(w), byref(arrays), rows))
+
+    def attention(self, w: Attention, arrays: AttentionArrays, rows: int) -> None:
+        """Norms, partial RoPE, causal attention and output gate; the new rows go to the cache."""
+        _check(self._attention(byref(w), byref(arrays), rows))
 
     def _function(self, name: str, *arguments: type) -> Callable[..., int]:
         function = self._library[name]

@@ -8,6 +8,7 @@
 
 #include "product.h"
 #include "rows.h"
+#include "mixers.h"
 
 #define JOIN(a, b) a##b
 #define TABLE(set) JOIN(kernels_, set)
@@ -23,4 +24,11 @@ const Kernels TABLE(SET) = {
     .softmax = softmax,
     .combine = combine,
     .open_gate = open_gate,
+    .convolve = convolve,
+    .unit = unit,
+    .delta_rule = delta_rule,
+    .gated_norm = gated_norm,
+    .gate_row = gate_row,
+    .score = score,
+    .weigh = weigh,
 };

@@ -14,7 +14,7 @@ import mlx.core as mx
 import numpy as np
 
 from engine.experts.slots import ExpertMatrix, LayerSlots
-from engine.model.kernels import Routing, SharedExpert
+from engine.model.kernels import AttentionWeights, DeltaNetWeights, Routing, SharedExpert
 from engine.model.plain import PlainKernels
 from engine.model.weights import Linear
 from engine.native import core
@@ -37,6 +37,8 @@ class NativeKernels(PlainKernels):
         self._matrices: Described[Matrix] = Described()
         self._experts: Described[core.Experts] = Described()
         self._shared: Described[core.SharedExpert] = Described()
+        self._delta_nets: Described[core.DeltaNet] = Described()
+        self._attentions: Described[core.Attention] = Described()
 
     def embed(self, table: Linear, ids: mx.array) -> mx.array:
         ids, ids_at = row_major(ids)
@@ -55,6 +57,42 @@ class NativeKernels(PlainKernels):
         weight, weight_at = row_major(weight)
         y, y_at = blank(*x.shape)
         self.core.rms_norm(x_at, weight_at, eps, y_at, x.size // weight.size, weight.size)
+        return filled(y)
+
+    def delta_net(
+        self,
+        mixed: mx.array,
+        z: mx.array,
+        a: mx.array,
+        b: mx.array,
+        conv_state: mx.array,
+        delta_state: mx.array,
+        w: DeltaNetWeights,
+    ) -> tuple[mx.array, mx.array, mx.array]:
+        held = [row_major(array) for array in (mixed, z, a, b, conv_state, delta_state)]
+        results = [blank(*array.shape) for array in (z, conv_state, delta_state)]
+        arrays = core.DeltaArrays(*(at for _, at in (*held, *results)))
+        self.core.delta_net(self._delta_nets.get(w.conv, lambda: _delta_net(w)), arrays, len(mixed))
+        y, conv, delta = (filled(buffer) for buffer, _ in results)
+        return y, conv, delta
+
+    def attention(
+        self,
+        q_gate: mx.array,
+        k: mx.array,
+        v: mx.array,
+        keys: mx.array,
+        values: mx.array,
+        past: int,
+        w: AttentionWeights,
+    ) -> mx.array:
+        held = [row_major(array) for array in (q_gate, k, v)]
+        y, y_at = blank(len(k), w.heads * w.head_dim)
+        # The cache itself, never a copy: its new rows are written in place.
+        cache = address(keys), address(values)
+        places = [at for _, at in held]
+        arrays = core.AttentionArrays(*places, *cache, y_at, past, keys.shape[1])
+        self.core.attention(self._attentions.get(w.q_norm, lambda: _attention(w)), arrays, len(k))
         return filled(y)
 
     def route(self, x: mx.array, gate: Linear, k: int, renormalize: bool) -> Routing:
@@ -168,3 +206,15 @@ def _matrix(w: Linear | ExpertMatrix) -> Matrix:
 def _experts(slots: LayerSlots) -> core.Experts:
     gate, up, down = (_matrix(matrix) for matrix in (slots.gate, slots.up, slots.down))
     return core.Experts(gate, up, down, slots.gate.weight.shape[0])
+
+
+def _delta_net(w: DeltaNetWeights) -> core.DeltaNet:
+    weights = (address(array) for array in (w.conv, w.a_log, w.dt_bias, w.norm))
+    heads = w.key_heads, w.value_heads
+    return core.DeltaNet(*weights, *heads, w.key_dim, w.value_dim, w.conv.shape[1], w.eps)
+
+
+def _attention(w: AttentionWeights) -> core.Attention:
+    norms = address(w.q_norm), address(w.k_norm)
+    sizes = w.heads, w.kv_heads, w.head_dim, w.rotary_dim
+    return core.Attention(*norms, *sizes, w.rope_theta, w.eps)

@@ -70,4 +70,43 @@ MARTLET_API int martlet_shared(const Shared *s, const float *x, float *y, int ro
 MARTLET_API int martlet_combine(const float *pairs, const float *scores, const float *shared,
                                 const float *residual, float *y, int rows, int k, int width);
 
+/* The recurrent part of a Gated DeltaNet layer. Channels C: queries, keys (key_heads * key_dim each)
+   and values (value_heads * value_dim) side by side. */
+typedef struct {
+    const float *conv;    /* (C, taps), oldest first */
+    const float *a_log, *dt_bias; /* (value_heads) */
+    const float *norm;    /* (value_dim) */
+    int32_t key_heads, value_heads, key_dim, value_dim, taps;
+    float eps;
+} DeltaNet;
+
+typedef struct {
+    const float *mixed;    /* (rows, C), before the convolution */
+    const float *z;        /* (rows, value_heads * value_dim) */
+    const float *a, *b;    /* (rows, value_heads) */
+    const float *conv_in;  /* (taps - 1, C) */
+    const float *state_in; /* (value_heads, value_dim, key_dim) */
+    float *y;              /* as z */
+    float *conv_out, *state_out;
+} DeltaArrays;
+
+MARTLET_API int martlet_delta_net(const DeltaNet *w, const DeltaArrays *arrays, int rows);
+
+/* Gated attention around its cache. The new rows of keys and values are written at `past`. */
+typedef struct {
+    const float *q_norm, *k_norm; /* (head_dim) */
+    int32_t heads, kv_heads, head_dim, rotary;
+    float theta, eps;
+} Attention;
+
+typedef struct {
+    const float *q_gate;  /* (rows, heads, 2, head_dim): query, then gate */
+    const float *k, *v;   /* (rows, kv_heads, head_dim) */
+    float *keys, *values; /* (kv_heads, room, head_dim) */
+    float *y;             /* (rows, heads, head_dim) */
+    int32_t past, room;
+} AttentionArrays;
+
+MARTLET_API int martlet_attention(const Attention *w, const AttentionArrays *arrays, int rows);
+
 #endif
