@@ -21,7 +21,7 @@ from tests.ui.offline import can_guard
 ROOT = Path(__file__).parents[2]
 WHOLE_APP = ROOT / "tests" / "ui" / "whole_app.py"
 FAKE_ENGINE = ROOT / "tests" / "app" / "fake_engine.py"
-PATIENCE_S = 120  # for a slow machine; nothing waits for it where all is well
+PATIENCE_S = 240  # for a slow machine; nothing waits for it where all is well
 
 HEAVY = (
     "mlx",

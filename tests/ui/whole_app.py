@@ -38,7 +38,11 @@ def main(arguments: list[str]) -> int:
     workspace.settings.update(model=str(DEMO), titles_by_model=False)
     application = Application(workspace, data)
     application.start()
-    _live(application, workspace, data)
+    try:
+        _live(application, workspace, data)
+    except AssertionError:
+        sys.stderr.write(f"{workspace.engine.state}\n")
+        raise
     application.close()
     workspace.close()
     del qt
