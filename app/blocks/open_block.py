@@ -11,7 +11,9 @@ class OpenBlock:
         self.kind = kind
         self.indent = indent
         self.language = ""
-        self.opener = ""  # math: what stood before the formula, for when it was none
+        self.opener = (
+            ""  # math: what stood before the formula, for when it was none; table: its head
+        )
         self.closer = ""  # code: the fence; math: the bracket
         self.strip = 0  # code: spaces before the fence, taken off every line
         self.size = 0  # characters
@@ -27,6 +29,10 @@ class OpenBlock:
         """Begin another paragraph."""
         self._part = len(self._lines)
         self.add(line)
+
+    @property
+    def line_count(self) -> int:
+        return len(self._lines)
 
     def text(self) -> str:
         return "".join(self._lines)

@@ -24,6 +24,7 @@ from app.blocks.open_block import OpenBlock
 
 PROSE_LIMIT = 900  # characters; after that the next paragraph begins another block
 LINE_LIMIT = 4000  # characters; a longer line of prose is cut at a space
+TABLE_LIMIT = 60  # rows in one block: a table is laid out as a whole
 MATH_LIMIT = 4000  # characters; what has no closing bracket by then is no formula
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -103,14 +104,24 @@ class BlockReader:
         elif self._open.kind is Kind.MATH:
             self._math_line(line)
         elif self._open.kind is Kind.TABLE and "|" in line:
-            self._open.add(line)
+            self._table_row(line)
         elif self._held and is_delimiter_row(self._held, line):
             head, self._held = self._held, ""
-            self._begin(Kind.TABLE, self._hangs(head))
-            self._open.add(head + line)
+            self._begin_table(head + line, self._hangs(head))
         else:
             self._release()
             self._fresh_line(line)
+
+    def _begin_table(self, head: str, indent: int) -> None:
+        self._begin(Kind.TABLE, indent)
+        self._open.opener = head
+        self._open.add(head)
+
+    def _table_row(self, line: str) -> None:
+        """Go on; a long table goes on in another block, which repeats the head."""
+        if self._open.line_count > TABLE_LIMIT:
+            self._begin_table(self._open.opener, self._open.indent)
+        self._open.add(line)
 
     def _fresh_line(self, line: str) -> None:
         """A line that may begin anything."""

@@ -214,6 +214,17 @@ def empty_composer() -> QWidget:
     return composer
 
 
+def at_size(make: Callable[[], TranscriptView], percent: int) -> Callable[[], QWidget]:
+    """A scene with larger or smaller text."""
+
+    def made() -> QWidget:
+        view = make()
+        view.set_text_size(percent)
+        return view
+
+    return made
+
+
 SCENES: dict[str, Callable[[], QWidget]] = {
     "transcript": conversation,
     "rich": rich,
@@ -221,6 +232,11 @@ SCENES: dict[str, Callable[[], QWidget]] = {
     "waiting": waiting,
     "trouble": trouble,
     "selected": selected,
+    "transcript-200": at_size(conversation, 200),
+    "transcript-80": at_size(conversation, 80),
+    "rich-200": at_size(rich, 200),
+    "thinking-200": at_size(thinking, 200),
+    "trouble-200": at_size(trouble, 200),
     "composing": composing,
     "empty-composer": empty_composer,
 }

@@ -6,13 +6,13 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QWidget
 
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
-from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.piece_view import ActingView
 from app.ui.transcript.turn_action import TurnAction
 
 MOST_LINES = 12
 
 
-class EditorView(PieceView):
+class EditorView(ActingView):
     """A text field with Send and Cancel; Command-Return sends, Esc cancels."""
 
     def __init__(self, page: Page, parent: QWidget) -> None:

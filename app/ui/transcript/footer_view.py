@@ -17,12 +17,12 @@ from app.ui.transcript.copy_button import CopyButton
 from app.ui.transcript.footer_text import footer_text
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
-from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.piece_view import ActingView
 from app.ui.transcript.quiet_button import QuietButton
 from app.ui.transcript.turn_action import TurnAction
 
 
-class FooterView(PieceView):
+class FooterView(ActingView):
     """Shown for the last answer, and for the turn that the pointer or the keyboard is at."""
 
     def __init__(self, page: Page, parent: QWidget) -> None:

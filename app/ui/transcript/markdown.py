@@ -5,10 +5,8 @@ parsing and put back as objects, or as their source while they are not drawn. Im
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from PySide6.QtGui import (
-    QFont,
     QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
@@ -18,6 +16,7 @@ from PySide6.QtGui import (
     QTextFragment,
 )
 
+from app.blocks.emphasis import mend_emphasis
 from app.blocks.math_span import MathSpan, cut_math
 from app.ui import theme
 from app.ui.theme import Role
@@ -29,37 +28,26 @@ FEATURES = (
     QTextDocument.MarkdownFeature.MarkdownNoHTML
     | QTextDocument.MarkdownFeature.MarkdownDialectGitHub
 )
-HEADINGS = (1.45, 1.25, 1.1, 1.0, 1.0, 1.0)  # sizes, in that of running text
 
 _PROPORTIONAL = QTextBlockFormat.LineHeightTypes.ProportionalHeight.value
-
-
-@dataclass(frozen=True, slots=True)
-class _Ink:
-    """The formats that a document's letters are given."""
-
-    code: QTextCharFormat
-    link: QTextCharFormat
-    headings: tuple[QTextCharFormat, ...]
 
 
 def write_markdown(
     document: QTextDocument, markdown: str, page: Page, role: Role
 ) -> list[MathSpan]:
     """Fill a document; the formulas whose source it shows until their drawings are made."""
-    cut = cut_math(markdown)
+    cut = cut_math(mend_emphasis(markdown))
     document.setIndentWidth(page.em * 1.6)
     document.setMarkdown(cut.text, FEATURES)
-    ink = _ink(page)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
-    marks = list(_style(document, cursor, page, ink, set(cut.spans)))
+    marks = list(_style(document, cursor, page, set(cut.spans)))
     waits: list[MathSpan] = []
     for position, letter in reversed(marks):
         cursor.setPosition(position)
         cursor.setPosition(position + 1, QTextCursor.MoveMode.KeepAnchor)
         if letter == OBJECT_CHARACTER:
-            _image_to_link(cursor, ink)
+            _image_to_link(cursor, page.ink.link)
         elif _put_formula(cursor, cut.spans[letter], page, role):
             waits.append(cut.spans[letter])
     silence_lists(document)
@@ -67,34 +55,14 @@ def write_markdown(
     return waits
 
 
-def _ink(page: Page) -> _Ink:
-    code = QTextCharFormat()
-    font = page.code_font
-    code.setFontFamilies(font.families())
-    code.setFontPointSize(font.pointSizeF())
-    code.setBackground(theme.color(Role.HOVER))
-    link = QTextCharFormat()
-    link.setForeground(theme.color(Role.LINK))
-    link.setFontUnderline(False)
-    return _Ink(code, link, tuple(_heading(page, size) for size in HEADINGS))
-
-
-def _heading(page: Page, size: float) -> QTextCharFormat:
-    heading = QTextCharFormat()
-    heading.setFontPointSize(page.reading_font.pointSizeF() * size)
-    heading.setFontWeight(QFont.Weight.DemiBold)
-    heading.clearProperty(QTextFormat.Property.FontSizeAdjustment)
-    return heading
-
-
 def _style(
-    document: QTextDocument, cursor: QTextCursor, page: Page, ink: _Ink, marks: set[str]
+    document: QTextDocument, cursor: QTextCursor, page: Page, marks: set[str]
 ) -> Iterator[tuple[int, str]]:
     """Format all blocks; where characters stand that are to be replaced, in this order."""
     wanted = marks | {OBJECT_CHARACTER}
     block = document.begin()
     while block.isValid():
-        _style_block(block, cursor, page, ink)
+        _style_block(block, cursor, page)
         text = block.text()
         yield from (
             (block.position() + column, letter)
@@ -104,18 +72,18 @@ def _style(
         block = block.next()
 
 
-def _style_block(block: QTextBlock, cursor: QTextCursor, page: Page, ink: _Ink) -> None:
+def _style_block(block: QTextBlock, cursor: QTextCursor, page: Page) -> None:
     cursor.setPosition(block.position())
     cursor.setBlockFormat(_block_format(block, page))
     level = block.blockFormat().headingLevel()
     if level:
-        _merge(cursor, block.position(), block.length() - 1, ink.headings[level - 1])
+        _merge(cursor, block.position(), block.length() - 1, page.ink.headings[level - 1])
     for fragment in _fragments(block):
         chosen = fragment.charFormat()
         if chosen.isAnchor():
-            _merge(cursor, fragment.position(), fragment.length(), ink.link)
+            _merge(cursor, fragment.position(), fragment.length(), page.ink.link)
         if chosen.fontFixedPitch():
-            _merge(cursor, fragment.position(), fragment.length(), ink.code)
+            _merge(cursor, fragment.position(), fragment.length(), page.ink.code)
 
 
 def _fragments(block: QTextBlock) -> list[QTextFragment]:
@@ -173,12 +141,12 @@ def _put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) ->
     return page.typesetter.waits_for(span.latex, display=span.display)
 
 
-def _image_to_link(cursor: QTextCursor, ink: _Ink) -> None:
+def _image_to_link(cursor: QTextCursor, ink: QTextCharFormat) -> None:
     image = cursor.charFormat().toImageFormat()
     if not image.isValid():
         return
     words = str(image.property(QTextFormat.Property.ImageAltText) or "") or image.name()
-    link = QTextCharFormat(ink.link)
+    link = QTextCharFormat(ink)
     link.setAnchor(True)
     link.setAnchorHref(image.name())
     cursor.insertText(words, link)

@@ -12,6 +12,7 @@ from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 from app.blocks.typesetter import Typesetter
 from app.ui import theme
 from app.ui.transcript.formula_object import FormulaObject
+from app.ui.transcript.text_ink import text_ink
 
 LINE_SPACING = theme.LINE_HEIGHT - 0.06  # in heights of the font, which are more than its size
 PARAGRAPH = 0.7  # between paragraphs, in sizes of the font
@@ -44,6 +45,7 @@ class Page(QObject):
         self.formulas.forget()
         self.reading_font = theme.font(theme.READING, scale=scale)
         self.code_font = theme.code_font(scale)
+        self.ink = text_ink(self.reading_font, self.code_font)
         self.em = QFontInfo(self.reading_font).pixelSize()
         spare = QFontMetricsF(self.reading_font).height() * (LINE_SPACING - 1)  # under a line
         self.paragraph_gap = round(self.em * PARAGRAPH + spare)

@@ -13,13 +13,9 @@ class PieceView(QWidget):
 
     Signals:
         resized: it needs another height than `fit` said last.
-        acted (TurnAction): the person wants this done with the turn.
-        edited (str): the person changed the words of the turn to these.
     """
 
     resized = Signal()
-    acted = Signal(object)
-    edited = Signal(str)
 
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(parent)
@@ -47,3 +43,15 @@ class PieceView(QWidget):
 
     def set_active(self, active: bool) -> None:
         """The pointer or the keyboard is at this turn, or it left."""
+
+
+class ActingView(PieceView):
+    """Base of widgets by which a person does something with the turn.
+
+    Signals:
+        acted (TurnAction): the person wants this done.
+        edited (str): the person changed the words of the turn to these.
+    """
+
+    acted = Signal(object)
+    edited = Signal(str)

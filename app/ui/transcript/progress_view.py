@@ -72,11 +72,13 @@ def progress_words(activity: Activity | None) -> str:
         words = words.replace("%1", figures.share(activity.prompt_done / activity.prompt_total))
         words = words.replace("%2", figures.count(activity.prompt_done))
         return words.replace("%3", figures.count(activity.prompt_total))
-    return (
-        translate("progress", "Stopping")
-        if phase == "stopping"
-        else translate("progress", "Reading prompt")
-    )
+    if phase == "thinking":
+        return translate("progress", "Thinking")
+    if phase == "stopping":
+        return translate("progress", "Stopping")
+    if phase == "answering":
+        return translate("progress", "Answering")
+    return translate("progress", "Reading prompt")
 
 
 def progress_fraction(activity: Activity | None) -> float | None:

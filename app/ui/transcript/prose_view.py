@@ -13,6 +13,7 @@ from app.ui.transcript.markdown import write_markdown
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.reading import spoken_text
 from app.ui.transcript.wide import Wide
 
 
@@ -23,8 +24,8 @@ class ProseView(PieceView):
         super().__init__(page, parent)
         self._text = DocumentText(page, self)
         self._waits_for: list[MathSpan] = []
+        self._listens = False  # for formulas: few texts have any
         page.formulas.attach(self._text.document)
-        page.typesetter.formulas_changed.connect(self._formulas_changed)
 
     @property
     def text(self) -> DocumentText:
@@ -34,7 +35,11 @@ class ProseView(PieceView):
         self._text.role = Role.SECONDARY if piece.is_quiet else Role.TEXT
         self._text.caret = piece.is_open
         self._waits_for = self._write(piece)
-        self._text.setAccessibleName(self._text.document.toPlainText())
+        if self._waits_for and not self._listens:
+            self._listens = True
+            self.page.typesetter.formulas_changed.connect(self._formulas_changed)
+        if not piece.is_open:
+            self._text.setAccessibleName(spoken_text(self._text.document))
         self._text.update()
 
     def fit(self, width: int) -> int:

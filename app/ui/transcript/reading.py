@@ -33,6 +33,12 @@ def excerpt_of_whole(document: QTextDocument) -> Excerpt:
     return excerpt_of(cursor)
 
 
+def spoken_text(document: QTextDocument) -> str:
+    """What assistive tools read."""
+    text = document.toPlainText()
+    return text if OBJECT_CHARACTER not in text else excerpt_of_whole(document).plain
+
+
 def plain_text(document: QTextDocument) -> str:
     """The letters of a document, cells of a row between tabs."""
     lines: list[str] = []

@@ -44,6 +44,7 @@ class Selector(QObject):
         self._viewport = viewport
         self._anchor: tuple[Spot, Spot] | None = None  # a word, when it began with two clicks
         self._head: tuple[Spot, Spot] | None = None
+        self._is_shown = False
         self._turns: tuple[str, str] | None = None  # the first and last one that was chosen
 
     @property
@@ -111,6 +112,9 @@ class Selector(QObject):
 
     def show(self) -> None:
         """Show the selection in all widgets that there are."""
+        if self.is_empty and not self._is_shown:
+            return
+        self._is_shown = not self.is_empty
         chosen = self._chosen()
         bounds = None if chosen else self._range()
         for view in self._column.views():

@@ -10,13 +10,13 @@ from app.ui import figures, theme
 from app.ui.theme import Role
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
-from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.piece_view import ActingView
 from app.ui.transcript.turn_action import TurnAction
 
 translate = QCoreApplication.translate
 
 
-class ThinkingView(PieceView):
+class ThinkingView(ActingView):
     """The fold. While the model thinks, it shows the last sentence that is finished."""
 
     def __init__(self, page: Page, parent: QWidget) -> None:

@@ -9,7 +9,7 @@ from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
-from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.piece_view import ActingView
 from app.ui.transcript.turn_action import TurnAction
 
 translate = QCoreApplication.translate
@@ -17,7 +17,7 @@ translate = QCoreApplication.translate
 _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
 
 
-class TroubleView(PieceView):
+class TroubleView(ActingView):
     """Orange for what was interrupted and can go on, red for what failed."""
 
     def __init__(self, page: Page, parent: QWidget) -> None:

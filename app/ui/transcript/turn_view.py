@@ -16,7 +16,7 @@ from app.ui.transcript.footer_view import FooterView
 from app.ui.transcript.gap import gap_above
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece, PieceKind
-from app.ui.transcript.piece_view import PieceView
+from app.ui.transcript.piece_view import ActingView, PieceView
 from app.ui.transcript.progress_view import ProgressView
 from app.ui.transcript.prose_view import MathView, ProseView
 from app.ui.transcript.spoken import turn_name
@@ -141,8 +141,9 @@ class TurnView(QWidget):
         view.show_piece(piece)
         view.set_active(self._is_active())
         view.resized.connect(lambda: self._piece_resized(view))
-        view.acted.connect(self.acted)
-        view.edited.connect(self.edited)
+        if isinstance(view, ActingView):
+            view.acted.connect(self.acted)
+            view.edited.connect(self.edited)
         view.show()
         self._views[index] = view
         return view

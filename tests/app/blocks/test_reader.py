@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.blocks.block import Block, Kind
-from app.blocks.reader import PROSE_LIMIT, BlockReader, blocks_of
+from app.blocks.reader import PROSE_LIMIT, TABLE_LIMIT, BlockReader, blocks_of
 
 PIECES = st.sampled_from(
     [
@@ -117,6 +117,17 @@ def test_a_line_without_end_is_cut() -> None:
     blocks = blocks_of("word " * 20_000)
     assert max(len(block.text) for block in blocks) < 10_000
     assert "".join(block.text for block in blocks) == "word " * 20_000
+
+
+def test_a_long_table_goes_on_under_its_head_again() -> None:
+    head = "| a | b |\n|---|---|\n"
+    rows = [f"| {n} | x |\n" for n in range(3 * TABLE_LIMIT)]
+    blocks = blocks_of(head + "".join(rows) + "\nAfter.")
+    tables = [block.text for block in blocks if block.kind is Kind.TABLE]
+    assert all(table.startswith(head) for table in tables)
+    assert [row for table in tables for row in table.splitlines(True)[2:]] == rows
+    assert max(table.count("\n") for table in tables) <= TABLE_LIMIT + 2
+    assert blocks[-1].text == "After."
 
 
 def test_pipes_in_prose_are_no_table() -> None:
