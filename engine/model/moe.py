@@ -19,6 +19,7 @@ from engine.experts.cache import ExpertCache, Fetch
 from engine.experts.slots import LayerSlots
 from engine.experts.staging import Staging
 from engine.model.kernels import Kernels, SharedExpert
+from engine.model.token_experts import TokenExperts, mix_token
 from engine.model.weights import Linear, linear
 
 Ids = NDArray[np.uint32]
@@ -65,6 +66,15 @@ class SparseExperts:
         routing = kernels.route(x, self.gate, self.top_k, self.renormalize)
         asked: Ids = np.array(routing.ids)  # the layer's one readback, (T, k)
         memory.on_route(self.layer, asked)
+        slots = memory.cache.slots(self.layer)
+        if (
+            asked.shape[0] == 1
+            and isinstance(kernels, TokenExperts)
+            and kernels.fuses_experts(slots, self.top_k)
+        ):
+            check()
+            with memory.cache.begin(self.layer, asked[0]) as fetch:
+                return mix_token(kernels, fetch, slots, x, residual, routing.scores, self.shared)
         shared = kernels.shared_mlp(x, self.shared)
         pairs = PairProducts(kernels, x, asked, self.expert_count)
         if memory.staging is None or asked.shape[0] < SWEEP_TOKENS:

@@ -20,8 +20,8 @@ from engine.model.kernels import SharedExpert
 class TokenExperts(Protocol):
     """What kernels offer that fuse a token's experts."""
 
-    def fuses_experts(self, slots: LayerSlots) -> bool:
-        """Whether the rest of this protocol works for matrices like these."""
+    def fuses_experts(self, slots: LayerSlots, k: int) -> bool:
+        """Whether the rest of this protocol works for matrices like these and k experts."""
         ...
 
     def expert_hidden(self, x: mx.array, slots: LayerSlots, slot_ids: mx.array) -> mx.array:

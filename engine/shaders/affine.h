@@ -7,7 +7,7 @@
 
 constant constexpr int CHUNK = 16;
 
-// The words of a chunk. Packed, because a tensor in a file is aligned to 4 bytes at least.
+// The words of a chunk. Packed: what lies in memory is aligned to 4 bytes at least.
 template <int BITS>
 struct Chunk {
   typedef packed_uint4 Words;
@@ -16,6 +16,28 @@ template <>
 struct Chunk<4> {
   typedef packed_uint2 Words;
 };
+
+template <typename T>
+struct Bits {
+  typedef ushort type;
+};
+template <>
+struct Bits<float> {
+  typedef uint type;
+};
+
+inline uint word_at(packed_uint4 words, int i) {
+  return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+}
+
+// Activation i of those in `words`.
+template <typename T>
+inline float activation(const thread packed_uint4* words, int i) {
+  constexpr int IN_WORD = 4 / sizeof(T);
+  uint word = word_at(words[i / (4 * IN_WORD)], i / IN_WORD % 4);
+  typename Bits<T>::type bits = word >> (IN_WORD == 2 ? 16 * (i % 2) : 0);
+  return float(as_type<T>(bits));
+}
 
 // What activation i of a chunk is multiplied with before `dot`.
 template <int BITS>

@@ -9,6 +9,7 @@
 // Grid: one simdgroup a head and token, (32 (H + K), N).
 
 constexpr int HALF = ROTARY / 2;
+constexpr int LANE_DIMS = (D + 31) / 32;
 
 int head = threadgroup_position_in_grid.x;
 int token = threadgroup_position_in_grid.y;
@@ -17,17 +18,21 @@ int lane = thread_index_in_simdgroup;
 bool is_query = head < H;
 int input = is_query ? (token * H + head) * 2 * D : (token * K + head - H) * D;
 
+float held[LANE_DIMS];
 float square = 0;
-for (int i = lane; i < D; i += 32) {
-  float value = float(is_query ? q_gate[input + i] : k[input + i]);
-  square += value * value;
+for (int j = 0; j < LANE_DIMS; j++) {
+  int i = lane + 32 * j;
+  held[j] = i < D ? float(is_query ? q_gate[input + i] : k[input + i]) : 0;
+  square += held[j] * held[j];
 }
 float scale = metal::rsqrt(simd_sum(square) / D + eps);
 
 threadgroup float normed[D];
-for (int i = lane; i < D; i += 32) {
-  float value = float(is_query ? q_gate[input + i] : k[input + i]);
-  normed[i] = value * scale * float(is_query ? q_norm[i] : k_norm[i]);
+for (int j = 0; j < LANE_DIMS; j++) {
+  int i = lane + 32 * j;
+  if (i < D) {
+    normed[i] = held[j] * scale * float(is_query ? q_norm[i] : k_norm[i]);
+  }
 }
 threadgroup_barrier(mem_flags::mem_threadgroup);
 

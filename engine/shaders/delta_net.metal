@@ -84,30 +84,36 @@ float log_part = rounded == 1 ? u : metal::log(rounded) * (u / (rounded - 1));
 float gamma = metal::exp(-metal::exp(a_log[head]) * (metal::max(t, 0.0f) + log_part));
 float beta = 1 / (1 + metal::exp(-float(b[head])));
 
-threadgroup float rows[DV];
+// The rows side by side, so that their sums overlap. Rows past DV hold zeros and are not written.
+float delta[ROWS];
+float answer[ROWS];
 for (int r = 0; r < ROWS; r++) {
-  int row = simdgroup + r * SIMDGROUPS;
-  if (row >= DV) {
-    break;
-  }
   float recalled = 0;
   for (int j = 0; j < LANE_DIMS; j++) {
     s[r][j] *= gamma;
     recalled += s[r][j] * k[j];
   }
-  float delta = beta * (qkv[2 * DK + row] - simd_sum(recalled));
-  float answer = 0;
+  delta[r] = simd_sum(recalled);
+}
+for (int r = 0; r < ROWS; r++) {
+  int row = simdgroup + r * SIMDGROUPS;
+  delta[r] = row < DV ? beta * (qkv[2 * DK + row] - delta[r]) : 0;
+  answer[r] = 0;
   for (int j = 0; j < LANE_DIMS; j++) {
     int i = lane + 32 * j;
-    s[r][j] += delta * k[j];
-    answer += s[r][j] * q[j];
-    if (i < DK) {
+    s[r][j] += delta[r] * k[j];
+    answer[r] += s[r][j] * q[j];
+    if (row < DV && i < DK) {
       new_state[(head * DV + row) * DK + i] = s[r][j];
     }
   }
-  answer = simd_sum(answer);
-  if (lane == 0) {
-    rows[row] = answer;
+}
+threadgroup float rows[DV];
+for (int r = 0; r < ROWS; r++) {
+  int row = simdgroup + r * SIMDGROUPS;
+  answer[r] = simd_sum(answer[r]);
+  if (lane == 0 && row < DV) {
+    rows[row] = answer[r];
   }
 }
 threadgroup_barrier(mem_flags::mem_threadgroup);

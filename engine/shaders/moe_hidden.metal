@@ -10,7 +10,9 @@
 
 constexpr int WORDS = D * BITS / 32;
 constexpr int GROUPS = D / GROUP;
+constexpr int CHUNKS = D / CHUNK;
 constexpr int CHUNK_WORDS = CHUNK * BITS / 32;
+constexpr int LOADS = CHUNK * sizeof(T) / 16;
 typedef typename Chunk<BITS>::Words Words;
 
 uint expert = threadgroup_position_in_grid.y;
@@ -31,11 +33,20 @@ for (int r = 0; r < ROWS; r++) {
   up[r] = 0;
 }
 
-for (int chunk = lane; chunk < D / CHUNK; chunk += 32) {
+#pragma unroll
+for (int step = 0; step < (CHUNKS + 31) / 32; step++) {
+  int chunk = step * 32 + lane;
+  if (CHUNKS % 32 != 0 && chunk >= CHUNKS) {
+    break;
+  }
+  packed_uint4 loaded[LOADS];
+  for (int i = 0; i < LOADS; i++) {
+    loaded[i] = ((const device packed_uint4*)x)[chunk * LOADS + i];
+  }
   float values[CHUNK];
   float sum = 0;
   for (int i = 0; i < CHUNK; i++) {
-    float value = float(x[chunk * CHUNK + i]);
+    float value = activation<T>(loaded, i);
     sum += value;
     values[i] = value * chunk_scale<BITS>(i);
   }

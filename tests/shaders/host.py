@@ -26,7 +26,8 @@ from tests.shaders.generated import Generated, generate
 HERE = Path(__file__).parent
 FLAGS = [
     *("-std=c++17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror"),
-    *("-Wno-attributes", "-Wno-unused-parameter", "-Wno-unused-function"),
+    *("-Wno-attributes", "-Wno-unknown-pragmas"),
+    *("-Wno-unused-parameter", "-Wno-unused-function"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
     "-ftrivial-auto-var-init=pattern",  # an uninitialised variable is garbage, not zero
 ]
@@ -74,7 +75,7 @@ class HostKernel:
         shapes, dtypes = call["output_shapes"], call["output_dtypes"]
         sizes = [int(np.prod(s)) * d.size for s, d in zip(shapes, dtypes, strict=True)]
         head = request_head(generated, self.schedules, len(sizes))
-        outputs = program.run(head, bound(generated, arrays), sizes)
+        outputs = program.run(request(head, bound(generated, arrays), sizes), sizes)
         return [
             mx.array(np.frombuffer(data, np.uint8)).view(dtype).reshape(shape)
             for data, shape, dtype in zip(outputs, shapes, dtypes, strict=True)
@@ -108,7 +109,7 @@ def bound(generated: Generated, arrays: Sequence[mx.array]) -> list[bytes]:
     """What lies in the input buffers, in order: data, then shape, strides and ndim where named."""
     buffers = []
     for array, (shape, strides, ndim) in zip(arrays, generated.sections, strict=True):
-        buffers.append(bytes(memoryview(mx.contiguous(array)).cast("B")) if array.size else b"")
+        buffers.append(bytes_of(array))
         if array.ndim and shape:
             buffers.append(np.array(array.shape, np.int32).tobytes())
         if array.ndim and strides:
@@ -119,24 +120,44 @@ def bound(generated: Generated, arrays: Sequence[mx.array]) -> list[bytes]:
     return buffers
 
 
+def bytes_of(array: mx.array) -> bytes:
+    """The elements, row by row."""
+    flat = mx.contiguous(array).reshape(-1)  # a scalar has no view of bytes
+    return bytes(memoryview(flat).cast("B"))
+
+
 def unit(generated: Generated) -> str:
     """The translation unit: prelude, MLX's source, and the call of it from raw buffers."""
+    return (
+        f'#include "host.h"\n{generated.source}\n'
+        f"void kernel_lane(void* const* buffers, const Place& place) {{\n"
+        f"  {call_text(generated)}\n}}\n"
+    )
+
+
+def call_text(generated: Generated) -> str:
+    """The call of the kernel with `buffers` and what it asks of `place`."""
     arguments = [
         f"{'*' if b.pointer == '&' else ''}({b.type}*)buffers[{index}]"
         for index, b in enumerate(generated.buffers)
     ]
     arguments += [f"place.{name}" for name in generated.attributes]
-    call = f"{generated.call}(\n    " + ",\n    ".join(arguments) + ");"
-    return (
-        f'#include "host.h"\n{generated.source}\n'
-        f"void kernel_lane(void* const* buffers, const Place& place) {{\n  {call}\n}}\n"
-    )
+    return f"{generated.call}(\n    " + ",\n    ".join(arguments) + ");"
 
 
 def request_head(at: Generated, schedules: int, outputs: int) -> bytes:
-    """The fixed part of a request: see host_main.cpp."""
+    """The fixed part of a request."""
     inputs = len(at.buffers) - outputs
     return struct.pack("=9i", *at.grid, *at.threadgroup, schedules, inputs, outputs)
+
+
+def request(head: bytes, inputs: list[bytes], outputs: list[int]) -> bytes:
+    """A launch as the servers read it: see host_main.cpp."""
+    parts = [head]
+    for data in inputs:
+        parts += [struct.pack("=q", len(data)), data]
+    parts += [struct.pack("=q", size) for size in outputs]
+    return b"".join(parts)
 
 
 class Program:
@@ -147,13 +168,9 @@ class Program:
         self.process: subprocess.Popen[bytes] | None = None
         self.report: IO[bytes] | None = None
 
-    def run(self, head: bytes, inputs: list[bytes], outputs: list[int]) -> list[bytes]:
+    def run(self, request: bytes, outputs: list[int]) -> list[bytes]:
         """One launch. Raises HostFault."""
-        request = [head]
-        for data in inputs:
-            request += [struct.pack("=q", len(data)), data]
-        request += [struct.pack("=q", size) for size in outputs]
-        answer = self._ask(b"".join(request), sum(outputs))
+        answer = self._ask(request, sum(outputs))
         ends = np.cumsum([0, *outputs])
         return [answer[a:b] for a, b in pairwise(ends)]
 

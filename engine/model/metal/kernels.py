@@ -78,9 +78,9 @@ class MetalKernels(PlainKernels):
             return super().route(x, gate, k, renormalize)
         return router.choose(self._kernels["router"], self.linear(x, gate), k, renormalize)
 
-    def fuses_experts(self, slots: LayerSlots) -> bool:
+    def fuses_experts(self, slots: LayerSlots, k: int) -> bool:
         known = moe.supports(slots.gate, slots.up) and moe.supports(slots.down)
-        return known and "moe" not in self.off
+        return known and k <= moe.MOST_EXPERTS and "moe" not in self.off
 
     def expert_hidden(self, x: mx.array, slots: LayerSlots, slot_ids: mx.array) -> mx.array:
         return moe.hidden(self._kernels["moe_hidden"], x, slots.gate, slots.up, slot_ids)

@@ -32,9 +32,12 @@ OUTPUT = Shader(
 
 Matrix = ExpertMatrix | Linear  # a dense matrix lies in memory as an expert's in slot 0
 
-SIMDGROUPS = 2  # of a threadgroup
-HIDDEN_ROWS = 2  # of gate and of up a simdgroup; the activations are loaded once for them
-OUTPUT_ROWS = 4
+# Measured on an H200 (tests/bench/shaders_on_gpu.py). Fewer rows leave more to be scheduled, more
+# rows share an activation's unpacking, which weighs more where weights are half the bytes.
+HIDDEN_ROWS = {4: 2, 8: 1}  # of gate and of up a simdgroup, by bits
+HIDDEN_SIMDGROUPS = 2
+OUTPUT_ROWS = 8
+MOST_EXPERTS = 32  # of a token: a simdgroup each, 1024 lanes
 
 
 def supports(*matrices: Matrix) -> bool:
@@ -55,13 +58,13 @@ def hidden(
     slot_ids: mx.array,  # (N,) uint32
 ) -> mx.array:
     """silu(gate x) * up x of each expert: (N, I)."""
-    experts, inner = slot_ids.shape[0], gate.weight.shape[-2]
+    experts, inner, rows = slot_ids.shape[0], gate.weight.shape[-2], HIDDEN_ROWS[gate.bits]
     (result,) = kernel(
         inputs=[x, slot_ids, *_tensors(gate), *_tensors(up)],
         output_shapes=[(experts, inner)],
         output_dtypes=[x.dtype],
-        template=[("T", x.dtype), ("D", x.shape[-1]), ("I", inner), *_widths(gate, HIDDEN_ROWS)],
-        **grid(_columns(inner, HIDDEN_ROWS), experts, SIMDGROUPS),
+        template=[("T", x.dtype), ("D", x.shape[-1]), ("I", inner), *_widths(gate, rows)],
+        **grid(-(-inner // (rows * HIDDEN_SIMDGROUPS)), experts, HIDDEN_SIMDGROUPS),
     )
     return result
 
@@ -94,7 +97,7 @@ def output(
             *(("T", residual.dtype), ("I", inner), ("D", outputs), ("K", k)),
             *_widths(down, OUTPUT_ROWS),
         ],
-        **grid(_columns(outputs, OUTPUT_ROWS), 1, SIMDGROUPS),
+        **grid(-(-outputs // OUTPUT_ROWS), 1, k),
     )
     return result
 
@@ -121,7 +124,3 @@ def _tensors(matrix: Matrix) -> list[mx.array | None]:
 
 def _widths(matrix: Matrix, rows: int) -> list[tuple[str, int]]:
     return [("BITS", matrix.bits), ("GROUP", matrix.group_size), ("ROWS", rows)]
-
-
-def _columns(rows: int, rows_each: int) -> int:
-    return -(-rows // (rows_each * SIMDGROUPS))

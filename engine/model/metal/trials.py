@@ -28,10 +28,10 @@ class NotProved(Exception):
 
 
 def moe(kernels: MetalKernels, config: ModelConfig, slots: LayerSlots) -> None:
-    if not kernels.fuses_experts(slots):
-        gate = slots.gate
-        raise NotProved(f"{gate.bits} bits in groups of {gate.group_size} have no shader.")
-    k = config.experts_per_token
+    k, first = config.experts_per_token, slots.gate
+    if not kernels.fuses_experts(slots, k):
+        widths = f"{first.bits} bits in groups of {first.group_size}"
+        raise NotProved(f"No shader is for {k} experts of {widths}.")
     gate, up, down = (_like(m, k) for m in (slots.gate, slots.up, slots.down))
     copies = LayerSlots(gate, up, down)
     x, residual, shared = (_normal(kernels, 1, config.hidden_size) for _ in range(3))

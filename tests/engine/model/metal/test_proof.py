@@ -108,6 +108,9 @@ def test_what_does_not_compile_is_off_and_plain_mlx_computes(build: Build) -> No
 def test_widths_without_a_shader_are_named(build: Build) -> None:
     kernels = MetalKernels(mx.float32, build)
     states = prove(kernels, CONFIG, slots(bits=6))
-    assert states[0] == ShaderState("moe", False, "6 bits in groups of 32 have no shader.")
+    assert states[0] == ShaderState(
+        "moe", False, "No shader is for 4 experts of 6 bits in groups of 32."
+    )
+    assert not kernels.fuses_experts(slots(), 33)
     plain = ExpertMatrix(mx.zeros((2, 64, 64)), None, None, 0, 0)
-    assert not kernels.fuses_experts(LayerSlots(plain, plain, plain))
+    assert not kernels.fuses_experts(LayerSlots(plain, plain, plain), 4)
