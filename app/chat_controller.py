@@ -34,6 +34,7 @@ from app.open_chat import OpenChat, fresh_chat
 from app.settings import Overrides
 from app.settings_store import SettingsStore
 from app.token_counter import TokenCounter
+from app.typed_text import storable
 
 
 class ChatController(QObject):
@@ -130,7 +131,7 @@ class ChatController(QObject):
 
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
         """Commit the turn after the shown branch's end and have it answered, or queued."""
-        conversation = self._must_be_open()
+        conversation, text = self._must_be_open(), storable(text)
         self._drafts.forget()
         self._write(
             partial(
@@ -153,7 +154,7 @@ class ChatController(QObject):
 
     def edit(self, message_id: str, text: str) -> None:
         """A user's turn in a new version, with an answer. One that still waits changes in place."""
-        edit = partial(turns.edit_turn, message_id=message_id, text=text, at=time.time())
+        edit = partial(turns.edit_turn, message_id=message_id, text=storable(text), at=time.time())
         self._write(edit, self._answers.enqueue_turn)
 
     def regenerate(self, message_id: str) -> None:
@@ -197,11 +198,11 @@ class ChatController(QObject):
         """Ask for a TokenCount of the branch with this draft. Only the latest ask is answered."""
         own = self._must_be_open().overrides.system_prompt
         system_prompt = self._settings.settings.system_prompt if own is None else own
-        self._counter.count(system_prompt, self.messages, text, attachments)
+        self._counter.count(system_prompt, self.messages, storable(text), attachments)
 
     def save_draft(self, text: str) -> None:
         """Keep what stands in the composer. Cheap: call it at every change."""
-        self._drafts.keep(self._must_be_open(), text)
+        self._drafts.keep(self._must_be_open(), storable(text))
 
     # The conversation's own settings
 

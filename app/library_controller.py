@@ -26,6 +26,7 @@ from app.conversation import (
     SearchResults,
 )
 from app.exchange import Form
+from app.typed_text import storable
 
 
 class LibraryController(QObject):
@@ -74,12 +75,12 @@ class LibraryController(QObject):
 
     def search(self, query: str) -> None:
         """Look for words in titles and in every branch. Empty: no hits."""
-        self._query = query
+        self._query = query = storable(query)
         self._store.read(partial(search, query=query), self._found, self._failed)
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Name by hand; the model never renames it again. Empty: no name, as at first."""
-        rename = partial(conversation_rows.rename, id=conversation_id, title=title)
+        rename = partial(conversation_rows.rename, id=conversation_id, title=storable(title))
         self._write(rename)
 
     def set_pinned(self, conversation_id: str, pinned: bool) -> None:
@@ -89,11 +90,11 @@ class LibraryController(QObject):
 
     def create_folder(self, name: str) -> None:
         """A new folder after the others."""
-        self._write(partial(conversation_rows.create_folder, name=name))
+        self._write(partial(conversation_rows.create_folder, name=storable(name)))
 
     def rename_folder(self, folder_id: str, name: str) -> None:
         """Another name for a folder."""
-        self._write(partial(conversation_rows.rename_folder, id=folder_id, name=name))
+        self._write(partial(conversation_rows.rename_folder, id=folder_id, name=storable(name)))
 
     def move(self, conversation_ids: Sequence[str], folder_id: str | None) -> None:
         """Into a folder, or out of every one."""

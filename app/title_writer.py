@@ -17,6 +17,7 @@ from app.answer_queue import AnswerQueue
 from app.chat_store import ChatStore
 from app.conversation import Failure, Message
 from app.engine_client import EngineClient
+from app.installed_models import DEMO
 from app.open_chat import OpenChat, read_chat
 from app.settings_store import SettingsStore
 from engine import protocol as wire
@@ -80,7 +81,8 @@ class TitleWriter(QObject):
 
     def _is_free(self) -> bool:
         state = self._engine.state
-        return self._answers.is_idle and state.model == "loaded" and state.answering is None
+        able = state.model == "loaded" and state.model_path != str(DEMO)  # too small to name things
+        return able and state.answering is None and self._answers.is_idle
 
     def _ask(self, chat: OpenChat | None) -> None:
         if chat is None or chat.conversation.title_source != "none":

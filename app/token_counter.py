@@ -2,7 +2,8 @@
 
 Threading: lives on the UI thread. The engine counts in its own process and its answers come
 later; without a loaded model the length is estimated. The branch is counted anew only when it has
-changed, the draft when typing pauses, so that a long conversation costs nothing at every key.
+changed, the draft when typing pauses, so that a long conversation costs nothing at every key. An
+answer that still grows is estimated.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,9 @@ from app.prompt import build_prompt, full_text
 from engine.protocol import ChatMessage
 
 PAUSE_MS = 150
-_ASCII_A_TOKEN = 4.0  # characters; typical of English prose and of code
-_OTHERS_A_TOKEN = 1.5
+_BYTES_A_TOKEN = 4  # in UTF-8; near enough for English, code and Chinese alike
+
+Branch = tuple[object, ...]  # the system prompt and the messages' ids: what tells branches apart
 
 
 class TokenCounter(QObject):
@@ -28,9 +30,12 @@ class TokenCounter(QObject):
     def __init__(self, engine: EngineClient, parent: QObject) -> None:
         super().__init__(parent)
         self._engine = engine
-        self._branch: tuple[ChatMessage, ...] = ()
+        self._branch: Branch = ()
+        self._prompt: tuple[ChatMessage, ...] = ()  # the branch, as far as it has settled
+        self._estimate = 0  # of the prompt
+        self._growing = 0  # estimate of the answer that still grows
         self._draft = ""
-        self._known: dict[object, int] = {}  # counts by what was counted: a branch or a draft
+        self._known: dict[object, int] = {}  # exact counts, of this branch and of this draft
         self._asked: dict[str, object] = {}
         self._timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._timer.timeout.connect(self._ask)
@@ -39,18 +44,24 @@ class TokenCounter(QObject):
     def count(
         self,
         system_prompt: str,
-        branch: Sequence[Message],
+        messages: Sequence[Message],
         text: str,
         attachments: Sequence[Attachment],
     ) -> None:
         """Ask for a count of the branch with this draft."""
-        self._branch = build_prompt(system_prompt, branch)
+        settled = [message for message in messages if message.settled]
+        branch = (system_prompt, *(message.id for message in settled))
+        if branch != self._branch:
+            self._branch = branch
+            self._prompt = build_prompt(system_prompt, settled)
+            self._estimate = sum(estimate(message.content) for message in self._prompt)
+        self._growing = sum(estimate(message.text) for message in messages if not message.settled)
         self._draft = full_text(text, attachments)
         self._tell()
         self._timer.start()
 
     def _ask(self) -> None:
-        wanted: dict[object, tuple[ChatMessage, ...]] = {self._branch: self._branch}
+        wanted: dict[object, tuple[ChatMessage, ...]] = {self._branch: self._prompt}
         if self._draft:
             wanted[self._draft] = (ChatMessage("user", self._draft),)
         self._known = {key: self._known[key] for key in wanted if key in self._known}
@@ -64,21 +75,20 @@ class TokenCounter(QObject):
             self._tell()
 
     def _tell(self) -> None:
-        loaded = self._engine.state.facts
+        facts = self._engine.state.facts
         draft = self._known.get(self._draft, estimate(self._draft)) if self._draft else 0
-        text = "".join(message.content for message in self._branch)
-        branch = self._known.get(self._branch, estimate(text))
+        branch = self._known.get(self._branch, self._estimate)
+        counted = self._branch in self._known and (not draft or self._draft in self._known)
         self.counted.emit(
             TokenCount(
                 draft=draft,
-                used=branch + draft,
-                limit=loaded.context_length if loaded else None,
-                exact=self._branch in self._known and (not draft or self._draft in self._known),
+                used=branch + self._growing + draft,
+                limit=facts.context_length if facts else None,
+                exact=counted and not self._growing,
             )
         )
 
 
 def estimate(text: str) -> int:
     """About how many tokens `text` has, without a tokenizer."""
-    others = 0 if text.isascii() else sum(1 for c in text if c > "\x7f")
-    return round((len(text) - others) / _ASCII_A_TOKEN + others / _OTHERS_A_TOKEN)
+    return -(-len(text.encode()) // _BYTES_A_TOKEN)

@@ -319,6 +319,23 @@ def test_a_closed_window_leaves_its_answers_alone(
     assert texts(other) == ["one", "re: one"]
 
 
+def test_anything_that_can_be_typed_can_be_sent(
+    workspace: Workspace, chat: ChatController, wait_for: WaitFor
+) -> None:
+    half = "a\ud83d\0b"
+    chat.save_draft(half)
+    chat.count_draft(half)
+    say(chat, wait_for, half, "\ud83d\ude00")
+    chat.edit(chat.messages[2].id, half)
+    wait_for(lambda: chat.messages[2].sibling_count == 2)
+    assert chat.messages[0].text == chat.messages[2].text == "a\ufffd\ufffdb"
+    found = Heard(workspace.library.search_finished)
+    workspace.library.search(half)
+    wait_for(lambda: found.told)
+    workspace.library.rename(chat.conversation.id, half)
+    wait_for(lambda: chat.conversation.title == "a\ufffd\ufffdb")
+
+
 def test_what_is_shown_is_what_is_stored(
     workspace: Workspace, chat: ChatController, wait_for: WaitFor
 ) -> None:
