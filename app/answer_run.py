@@ -131,7 +131,7 @@ class AnswerRun(QObject):
         if self._beginning or not self._model_path:
             return
         state = self._engine.state
-        if state.model == "loaded" and state.model_path == self._model_path:
+        if self._has_model():
             self._begin()
         elif self._engine.gave_up:
             self._leave()
@@ -144,6 +144,11 @@ class AnswerRun(QObject):
             self._asked_to_load = True
             self._engine.load(self._model_path, self._settings.memory_bytes)
             self._set_phase("loading", load_fraction=self._engine.state.load_fraction)
+
+    def _has_model(self) -> bool:
+        state = self._engine.state
+        ready = state.process == "running" and state.model == "loaded"
+        return ready and state.model_path == self._model_path
 
     def _begin(self) -> None:
         if self._engine.state.answering is not None:
@@ -164,15 +169,14 @@ class AnswerRun(QObject):
     def _ask(self, begun: Begun | None) -> None:
         """Its turn is committed: have the engine answer."""
         self.written.emit()
-        if begun is None:  # deleted in the meantime
-            self._leave()
-            self.ended.emit(None)
+        if begun is None:
+            self._end_unbegun("stopped")  # it was deleted in the meantime
             return
         self._answer = GrowingAnswer(begun.path[-1], self._id)
         self.changed.emit(self._answer.message)
         if self.activity.phase == "stopping":
             self._settle("stopped")
-        elif self._engine.state.model != "loaded":
+        elif not self._has_model():
             self._settle("interrupted", Failure("EngineDied", "The engine stopped."))
         else:
             self._generate(begun)

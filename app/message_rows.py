@@ -52,14 +52,15 @@ class Begun:
 
 
 def begin(db: sqlite3.Connection, answer_id: str, model: str) -> Begun | None:
-    """The engine begins with an answer. None if it does not wait any more."""
+    """The engine begins with an answer. None if it does not wait any more, or was deleted."""
     row = db.execute(
         "UPDATE message SET status = 'streaming', model = ? WHERE id = ? AND status = 'queued'"
-        " AND deleted_at IS NULL RETURNING conversation_id",
+        " AND deleted_at IS NULL AND conversation_id IN"
+        " (SELECT id FROM conversation WHERE deleted_at IS NULL) RETURNING conversation_id",
         (model, answer_id),
     ).fetchone()
     conversation = conversation_rows.read_conversation(db, row[0]) if row else None
-    if conversation is None or conversation.deleted_at is not None:
+    if conversation is None:
         return None
     return Begun(conversation, MessageTree(read_messages(db, row[0])).path(answer_id))
 

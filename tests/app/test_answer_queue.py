@@ -376,6 +376,19 @@ def test_unloading_stops_what_waits_for_the_model(make_workspace: Make, wait_for
     assert last(chat).status == "stopped"
 
 
+def test_a_question_while_the_model_is_being_unloaded(
+    make_workspace: Make, wait_for: WaitFor
+) -> None:
+    workspace = make_workspace()
+    chat = new_chat(workspace)
+    chat.send("one")
+    wait_for(is_answered(chat))
+    workspace.engine.unload()
+    chat.send("two")
+    wait_for(is_answered(chat, 2))
+    assert last(chat).status == "complete"
+
+
 def test_a_kill_from_outside_in_the_middle(make_workspace: Make, wait_for: WaitFor) -> None:
     workspace = make_workspace({"answers": [SLOW, {}]})
     chat = new_chat(workspace)

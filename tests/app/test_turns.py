@@ -161,6 +161,7 @@ def test_an_answer_in_a_deleted_conversation_does_not_begin(db: sqlite3.Connecti
     turn = chat.say("q", None)
     conversation_rows.delete(db, [chat.id], 2000.0)
     assert message_rows.begin(db, turn.answer_id, "Fake") is None
+    assert chat.shown[1].status == "queued"
 
 
 def test_growth_does_not_touch_what_has_settled(db: sqlite3.Connection) -> None:
