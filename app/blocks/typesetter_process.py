@@ -25,7 +25,7 @@ from typing import Any
 
 from app.blocks.highlight import highlight
 
-STEP_S = 5.0  # the longest that one step may take: text of a model can send a lexer astray
+STEP_S = 5.0  # of computing, at most, for one step: a model's text can send a lexer astray
 LINES = 100  # of code in one reply
 LONGEST_CODE = 10_000  # lines; what is longer stays plain from there on
 
@@ -67,17 +67,17 @@ def serve(requests: "SimpleQueue[str | None]") -> Iterator[Reply]:
 
 def _step(replies: Job) -> Reply | None:
     """The next reply of a job; None at its end, whichever way it ended."""
-    signal.setitimer(signal.ITIMER_REAL, STEP_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, STEP_S)
     try:
         return next(replies, None)
     except Exception:  # noqa: BLE001 - the outermost frame: what a model wrote must not end it
         return None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def _too_long(number: int, frame: FrameType | None) -> None:
-    raise TimeoutError(f"a step took longer than {STEP_S} s")
+    raise TimeoutError(f"a step computed for more than {STEP_S} s")
 
 
 def _read_into(requests: "SimpleQueue[str | None]") -> None:
@@ -88,7 +88,7 @@ def _read_into(requests: "SimpleQueue[str | None]") -> None:
 
 def main() -> None:
     """Serve standard input until it closes."""
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGVTALRM, _too_long)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the window decides
     requests: SimpleQueue[str | None] = SimpleQueue()
     threading.Thread(target=_read_into, args=(requests,), daemon=True).start()
