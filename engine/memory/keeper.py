@@ -192,4 +192,4 @@ def _told(decision: Decision, facts: Facts, before: int, after: int) -> str:
 def _change(before: int, after: int) -> str:
     """`4.0 → 1.5 GB`, in the unit of the larger."""
     unit, size = ("GB", 1e9) if max(before, after) >= 1e9 else ("MB", 1e6)
-    return f"{before / size:.{int(unit == 'GB')}f} → {after / size:.{int(unit == 'GB')}f} {unit}"
+    return f"{before / size:.1f} → {after / size:.1f} {unit}"
