@@ -1,14 +1,12 @@
 """DeltaNet and attention in C, against the formulas in MLX and against other splits of the same."""
 
-from collections.abc import Iterator
-
 import mlx.core as mx
 import numpy as np
 import pytest
 
 from engine.model.kernels import AttentionWeights, DeltaNetWeights
 from engine.model.plain import PlainKernels
-from engine.native.core import NativeCore, native_core
+from engine.native.core import NativeCore
 from engine.native.kernels import NativeKernels
 
 PLAIN = PlainKernels(mx.float32)
@@ -28,18 +26,6 @@ ATTENTION_SHAPES = [  # heads, kv heads, head dim, rotary dim, tokens, past
     (3, 1, 20, 6, 6, 2),
     (16, 2, 256, 64, 5, 300),
 ]
-
-
-@pytest.fixture
-def core() -> Iterator[NativeCore]:
-    """The native core, left as it was found."""
-    found = native_core()
-    if found is None:
-        pytest.skip("the native core was not built: there is no compiler")
-    before, threads = found.instruction_set, found.threads
-    yield found
-    found.use_instruction_set(before)
-    found.threads = threads
 
 
 def normal(*shape: int, scale: float = 1.0) -> mx.array:
