@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import platformdirs
@@ -92,11 +93,8 @@ class HostedModel:
         cancel: threading.Event,
     ) -> Iterator[events.Event]:
         """The events of one answer; ends soon after `cancel` is set."""
-        try:
+        with self._watched():
             yield from self._session.stream(_plain(messages), options, cancelled=cancel.is_set)
-        except ReadFailed as failure:
-            self._storage.failed(failure)
-            raise
 
     def count_tokens(self, messages: Sequence[wire.ChatMessage]) -> int:
         """Tokens of the prompt made of `messages`."""
@@ -146,6 +144,15 @@ class HostedModel:
             self._source.close()
         self._shelf.close()
         self._model.close()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """A read that fails makes the watch look for the files' return."""
+        try:
+            yield
+        except ReadFailed as failure:
+            self._storage.failed(failure)
+            raise
 
     def _look(self) -> None:
         change = self._keeper.tend()

@@ -112,12 +112,12 @@ def test_pressure_shrinks_every_layer_in_one_step_and_calm_brings_all_back(
     assert {change.message.split(":")[0] for change in changes} == {"There is room again"}
 
 
-def test_it_looks_once_a_second_but_at_news_at_once(model: engine.Model, machine: Machine) -> None:
+def test_it_looks_now_and_then_but_at_news_at_once(model: engine.Model, machine: Machine) -> None:
     pressure = Pressure(lambda: machine.level, lambda: machine.now)
     keeper = MemoryKeeper(model, LiveState(model, 10**9), pressure, machine.probes())
     keeper.tend()
     machine.level = "warning"
-    machine.now += 0.5
+    machine.now += 0.05
     assert keeper.tend() is None
     pressure.on_pressure("warning")
     assert keeper.tend() is not None
