@@ -75,6 +75,11 @@ class Typesetter(QObject):
         """Whether a drawing is being made."""
         return (latex, display) in self._asked.values()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being worked at, or known but not told yet."""
+        return bool(self._asked) or self._telling.isActive()
+
     def ink(self, code: str, language: str) -> InkedCode:
         """The colours of a piece of code, as far as they are known; `ink_grew` tells of more."""
         key = (code, language)

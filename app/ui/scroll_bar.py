@@ -22,7 +22,10 @@ class ThinScrollBar(QScrollBar):
     """A rounded handle and nothing else."""
 
     def sizeHint(self) -> QSize:
-        return QSize(int(WIDTH), super().sizeHint().height())
+        hint = super().sizeHint()
+        if self.orientation() == Qt.Orientation.Horizontal:
+            return QSize(hint.width(), int(WIDTH))
+        return QSize(int(WIDTH), hint.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         option = QStyleOptionSlider()
@@ -33,10 +36,11 @@ class ThinScrollBar(QScrollBar):
             QStyle.SubControl.SC_ScrollBarSlider,
             self,
         )
-        handle = QRectF(slider).adjusted(2, 2, -3, -2)
+        handle = QRectF(slider).adjusted(2, 2, -3, -3)
         strength = 0.55 if self.isSliderDown() or self.underMouse() else 0.3
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(mix(color(Role.SIDEBAR), color(Role.TEXT), strength))
-        painter.drawRoundedRect(handle, handle.width() / 2, handle.width() / 2)
+        radius = min(handle.width(), handle.height()) / 2
+        painter.drawRoundedRect(handle, radius, radius)

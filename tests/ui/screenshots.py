@@ -64,7 +64,7 @@ def _settle(widget: QWidget) -> None:
 
 def _is_typesetting(widget: QWidget) -> bool:
     views = [widget, *widget.findChildren(TranscriptView)]
-    return any(view.typesetter._asked for view in views if isinstance(view, TranscriptView))
+    return any(view.typesetter.is_busy for view in views if isinstance(view, TranscriptView))
 
 
 if __name__ == "__main__":

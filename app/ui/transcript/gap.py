@@ -6,7 +6,7 @@ from app.ui.transcript.piece import Piece, PieceKind
 _STEPS = {  # of the spacing, above a piece of this kind
     PieceKind.ATTACHMENTS: 5.0,
     PieceKind.EDITOR: 5.0,
-    PieceKind.THINKING: 1.0,
+    PieceKind.THINKING: 1.5,
     PieceKind.CODE: 3.0,
     PieceKind.TABLE: 3.0,
     PieceKind.MATH: 2.5,
@@ -37,7 +37,7 @@ def _above_bubble(above: Piece | None, piece: Piece, page: Page) -> int:
 
 def _above_prose(above: Piece | None, piece: Piece, page: Page) -> int:
     if above is None:
-        return page.px(1)
+        return page.px(2)
     if above.is_quiet and not piece.is_quiet:
         return page.px(3)
     if above.kind is PieceKind.PROSE:

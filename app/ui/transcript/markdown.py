@@ -135,8 +135,8 @@ def _put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) ->
         form = page.formulas.form(span, formula, page.reading_font, theme.color(role))
         cursor.insertText(OBJECT_CHARACTER, form)
         return False
-    source = QTextCharFormat()
-    source.setFontFamilies(page.code_font.families())
+    source = QTextCharFormat(page.ink.code)
+    source.clearBackground()
     cursor.insertText(span.source, source)
     return page.typesetter.waits_for(span.latex, display=span.display)
 

@@ -1,9 +1,12 @@
 """SideScroll: lets a text that is wider than the column be moved sideways, and only sideways."""
 
+import sys
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QWheelEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QStyle, QWidget
 
+from app.ui.scroll_bar import ThinScrollBar
 from app.ui.transcript.text import Text
 
 
@@ -12,6 +15,8 @@ class SideScroll(QScrollArea):
 
     def __init__(self, text: Text, parent: QWidget) -> None:
         super().__init__(parent)
+        if sys.platform != "darwin":
+            self.setHorizontalScrollBar(ThinScrollBar(Qt.Orientation.Horizontal))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
