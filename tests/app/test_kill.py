@@ -26,6 +26,8 @@ from app.message_tree import MessageTree
 from app.workspace import Workspace
 from tests.app.conftest import Heard, WaitFor
 
+pytestmark = pytest.mark.slow
+
 HEADLESS = Path(__file__).parent / "headless.py"
 LIMIT_S = 60
 MAY_BE_LOST_S = 0.5
