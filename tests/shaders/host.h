@@ -76,8 +76,11 @@ namespace lanes {
 
 constexpr int SIMD_WIDTH = 32;
 
-// What the lanes of the simdgroup handed in, once all have: [lane].
-const uint64_t* exchange(const char* operation, uint64_t value);
+using Values = uint64_t[SIMD_WIDTH];  // what the lanes of a simdgroup hand in, as bits
+
+// Hands in `value`; once all lanes have, `meet` runs once over their values, and each gets its own
+// back. `operation` names the place they meet at.
+uint64_t exchange(const char* operation, uint64_t value, void (*meet)(Values&));
 void barrier();
 
 }  // namespace lanes
@@ -87,48 +90,49 @@ enum class mem_flags { mem_none, mem_device, mem_threadgroup };
 inline void threadgroup_barrier(mem_flags) { lanes::barrier(); }
 
 template <typename V>
-inline V simd_value(const uint64_t* values, unsigned lane) {
+inline V from_bits(uint64_t bits) {
   V value;
-  __builtin_memcpy(&value, &values[lane], sizeof value);
+  __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }
 
 template <typename V>
-inline const uint64_t* simd_values(const char* operation, V mine) {
-  uint64_t word = 0;
-  __builtin_memcpy(&word, &mine, sizeof mine);
-  return lanes::exchange(operation, word);
+inline uint64_t to_bits(V value) {
+  uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  return bits;
 }
 
-template <typename V, typename Join>
-inline V simd_reduce(const char* operation, V mine, Join join) {
-  const uint64_t* values = simd_values(operation, mine);
-  V level[lanes::SIMD_WIDTH];
-  for (int lane = 0; lane < lanes::SIMD_WIDTH; lane++) level[lane] = simd_value<V>(values, lane);
+// The tree of 16, 8, 4, 2 and 1 lanes apart; every lane gets its root.
+template <typename V, V (*join)(V, V)>
+inline void reduce(lanes::Values& values) {
   for (int step = lanes::SIMD_WIDTH / 2; step > 0; step /= 2) {
-    for (int lane = 0; lane < step; lane++) level[lane] = join(level[lane], level[lane + step]);
+    for (int lane = 0; lane < step; lane++) {
+      V joined = join(from_bits<V>(values[lane]), from_bits<V>(values[lane + step]));
+      values[lane] = to_bits(joined);
+    }
   }
-  return level[0];
+  for (int lane = 1; lane < lanes::SIMD_WIDTH; lane++) values[lane] = values[0];
 }
 
 template <typename V>
-inline V simd_sum(V mine) {
-  return simd_reduce("simd_sum", mine, [](V a, V b) { return V(a + b); });
+inline V add(V a, V b) {
+  return V(a + b);
 }
 
 template <typename V>
-inline V simd_max(V mine) {
-  return simd_reduce("simd_max", mine, [](V a, V b) { return metal::max(a, b); });
+inline V simd_sum(V value) {
+  return from_bits<V>(lanes::exchange("simd_sum", to_bits(value), reduce<V, add<V>>));
 }
 
 template <typename V>
-inline V simd_min(V mine) {
-  return simd_reduce("simd_min", mine, [](V a, V b) { return metal::min(a, b); });
+inline V simd_max(V value) {
+  return from_bits<V>(lanes::exchange("simd_max", to_bits(value), reduce<V, metal::max>));
 }
 
 template <typename V>
-inline V simd_broadcast(V mine, ushort lane) {
-  return simd_value<V>(simd_values("simd_broadcast", mine), lane);
+inline V simd_min(V value) {
+  return from_bits<V>(lanes::exchange("simd_min", to_bits(value), reduce<V, metal::min>));
 }
 
 // Where a lane stands, by the names of Metal's attributes.

@@ -96,8 +96,8 @@ struct Lane {
 
 struct Simdgroup {
   const char* operation;  // what the lanes that arrived are waiting in
-  unsigned parity;        // a lane may be at most one operation ahead: two sets of values
-  uint64_t values[2][SIMD_WIDTH];
+  void (*meet)(Values&);
+  Values values;
 };
 
 // All state of a running threadgroup. In .data: .bss is the threadgroup's memory (see poison()).
@@ -154,17 +154,18 @@ inline void add_lane() {
   group->lanes.push_back({top, stack, Wait::ready});
 }
 
-const uint64_t* exchange(const char* operation, uint64_t value) {
+uint64_t exchange(const char* operation, uint64_t value, void (*meet)(Values&)) {
   unsigned lane = group->current;
   Simdgroup& simdgroup = group->simdgroups[lane / SIMD_WIDTH];
   if (simdgroup.operation && std::strcmp(simdgroup.operation, operation)) {
     fail("lanes of one simdgroup wait in different simd operations");
   }
   simdgroup.operation = operation;
-  unsigned parity = simdgroup.parity;
-  simdgroup.values[parity][lane % SIMD_WIDTH] = value;
+  simdgroup.meet = meet;
+  uint64_t& mine = simdgroup.values[lane % SIMD_WIDTH];
+  mine = value;
   suspend(Wait::simd);
-  return simdgroup.values[parity];
+  return mine;
 }
 
 void barrier() { suspend(Wait::barrier); }
@@ -182,7 +183,7 @@ inline void run_simdgroup(int index) {
     if (counts[int(Wait::simd)] == 0) return;
     if (counts[int(Wait::simd)] != SIMD_WIDTH) fail("a simd operation not reached by every lane");
     simdgroup.operation = nullptr;
-    simdgroup.parity ^= 1;
+    simdgroup.meet(simdgroup.values);
     for (int lane = 0; lane < SIMD_WIDTH; lane++) lanes[lane].wait = Wait::ready;
   }
 }

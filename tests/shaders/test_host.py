@@ -41,7 +41,6 @@ def test_sound_kernels_run(run: Run) -> None:
     assert run(reverse) == [63.0 - i for i in range(64)]
     assert run("y[i] = simd_sum(x[i]);") == [496.0] * 32 + [1520.0] * 32
     assert run("y[i] = simd_max(x[i]) - simd_min(x[i]);") == [31.0] * 64
-    assert run("y[i] = simd_broadcast(x[i], 5);") == [5.0] * 32 + [37.0] * 32
 
 
 @pytest.mark.parametrize(
