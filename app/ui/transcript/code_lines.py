@@ -28,14 +28,18 @@ class CodeLines:
         self.code = code
         self._read(at)
 
-    def wrap(self, columns: int | None) -> None:
-        """Break lines after so many characters; None: only where they are too long to lay out."""
-        columns = min(columns or LONGEST_ROW, LONGEST_ROW)
-        if columns != self._columns:
-            self._columns = max(columns, 1)
-            code = self.code
-            self._forget()
-            self.set_code(code)
+    def wrap(self, columns: int | None) -> bool:
+        """Break lines after so many characters, or, with None, only where they are too long to lay
+        out. Whether that changed anything.
+        """
+        columns = max(min(columns or LONGEST_ROW, LONGEST_ROW), 1)
+        if columns == self._columns:
+            return False
+        self._columns = columns
+        code = self.code
+        self._forget()
+        self.set_code(code)
+        return True
 
     @property
     def row_count(self) -> int:

@@ -78,10 +78,9 @@ class CodeText(Text):
     def fit_rows(self, width: int | None) -> tuple[int, int]:
         """Wrap to a width, or not at all; width and height in pixels of all rows."""
         columns = None if width is None else max(int(width / self._letter), 8)
-        before = self._lines.row_count
-        self._lines.wrap(columns)
-        if self._lines.row_count != before:
+        if self._lines.wrap(columns):
             self._layouts.clear()
+            self.update()
         widest = QFontMetricsF(self.page.code_font).horizontalAdvance(
             self._lines.longest.expandtabs(TAB)
         )

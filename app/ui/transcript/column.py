@@ -51,6 +51,7 @@ class Column(QObject):
         self._indexes: dict[str, int] = {}
         self._heights = Stack()
         self._views: dict[str, TurnView] = {}
+        # How a turn is to be shown; whoever knows the conversation sets it.
         self.state_of: Callable[[int], TurnState] = lambda index: TurnState()
         self._width = 0  # for which the heights are
 

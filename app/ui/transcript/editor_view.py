@@ -24,10 +24,11 @@ class EditorView(ActingView):
         self._cancel = QPushButton(self.tr("Cancel"), self)
         self._send.clicked.connect(self._finish)
         self._cancel.clicked.connect(lambda: self.acted.emit(TurnAction.STOP_EDITING))
-        self._field.document().contentsChanged.connect(self.resized)
+        self._field.textChanged.connect(self._changed)
 
     def fill(self, piece: Piece) -> None:
-        self._field.setPlainText(piece.text)
+        assert piece.message is not None
+        self._field.setPlainText(self.page.edits.get(piece.message.id, piece.text))
         self._field.moveCursor(self._field.textCursor().MoveOperation.End)
 
     def fit(self, width: int) -> int:
@@ -58,6 +59,12 @@ class EditorView(ActingView):
             self._finish()
         else:
             super().keyPressEvent(event)
+
+    def _changed(self) -> None:
+        assert self.piece is not None
+        assert self.piece.message is not None
+        self.page.edits[self.piece.message.id] = self._field.toPlainText()
+        self.resized.emit()
 
     def _finish(self) -> None:
         if text := self._field.toPlainText().strip():

@@ -109,7 +109,6 @@ class Feed(QObject):
         self._flow.flush()
         known = {turn.message.id for turn in self._column.turns}
         begun = any(not m.settled and m.id not in known for m in messages)
-        self._edited = ""
         self._replace(index, messages)
         if begun:
             self._scroller.follow()

@@ -112,7 +112,7 @@ class FooterView(ActingView):
         gap = self.page.px(0.5)
         whole = sum(part.sizeHint().width() + gap for part in self._parts)
         is_user = self.piece.message.role == "user"
-        x = width - whole if is_user else -self.page.px(1)
+        x = width - whole if is_user else 0
         for part in self._parts:
             hint = part.sizeHint()
             room = max(min(hint.width(), width - x), 0)

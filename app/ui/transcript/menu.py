@@ -1,6 +1,6 @@
 """The menu of a turn: everything its buttons do, and what only concerns the place pressed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction
@@ -22,9 +22,12 @@ def turn_menu(
     act: Callable[[TurnAction], None],
     *,
     waits: bool,
+    first: Sequence[tuple[str, Callable[[], None]]] = (),
 ) -> QMenu:
-    """A menu for a turn; `piece` is the widget under the pointer."""
+    """A menu for a turn; `piece` is under the pointer, `first` is offered before all else."""
     menu = QMenu(parent)
+    for words, run in first:
+        _add(menu, words, run)
     if isinstance(piece, CodeView):
         _add(menu, translate("menu", "Copy Code"), piece.copy_code)
     elif isinstance(piece, TableView):

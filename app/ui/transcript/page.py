@@ -37,6 +37,7 @@ class Page(QObject):
         self.typesetter = typesetter
         self.formulas = FormulaObject()
         self.wraps_code = False  # as chosen last
+        self.edits: dict[str, str] = {}  # words being changed, by message: never lost by a redraw
         self.set_scale(1.0)
 
     def set_scale(self, scale: float) -> None:

@@ -31,7 +31,7 @@ class Piece:
     block: Block | None = None  # of an answer or its reasoning
     text: str = ""  # of a bubble, of an editor; of thinking: its last sentence, while it comes
     files: tuple[Attachment, ...] = ()
-    message: Message | None = None  # without its texts; thinking, progress, trouble, footer
+    message: Message | None = None  # without its texts; not of blocks and bubbles
     activity: Activity | None = None  # progress
     seconds: float | None = None  # thinking: how long it took, once it is over
     since: float | None = None  # thinking: when it began, by time.monotonic(), while it goes on

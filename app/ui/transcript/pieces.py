@@ -39,13 +39,13 @@ def user_pieces(message: Message, state: TurnState) -> list[Piece]:
     pieces = []
     if message.attachments:
         pieces.append(Piece(PieceKind.ATTACHMENTS, files=message.attachments))
+    bare = _without_texts(message)
     if state.editing:
-        return [*pieces, Piece(PieceKind.EDITOR, text=message.text)]
-    stretches = list(_stretches(message.text)) or [""]
+        return [*pieces, Piece(PieceKind.EDITOR, text=message.text, message=bare)]
+    stretches = list(_stretches(message.text)) or ([] if pieces else [""])
     for number, text in enumerate(stretches):
         first, last = number == 0, number == len(stretches) - 1
         pieces.append(Piece(PieceKind.BUBBLE, text=text, is_first=first, is_last=last))
-    bare = _without_texts(message)
     return [*pieces, Piece(PieceKind.FOOTER, message=bare, is_last=state.waits)]
 
 

@@ -34,6 +34,7 @@ from app.ui.transcript.pointer import Pointer
 from app.ui.transcript.scroller import Scroller
 from app.ui.transcript.selector import Selector
 from app.ui.transcript.spoken import announce, announcement
+from app.ui.transcript.text import Text
 from app.ui.transcript.turn_action import TurnAction
 from app.ui.transcript.turn_view import TurnView
 
@@ -195,7 +196,7 @@ class TranscriptView(QAbstractScrollArea):
             TurnAction.COPY: self._copy_message,
             TurnAction.COPY_PLAIN: self._copy_message_plain,
             TurnAction.EDIT: self._edit,
-            TurnAction.STOP_EDITING: lambda message_id: self._stop_editing(),
+            TurnAction.STOP_EDITING: self._stop_editing,
             TurnAction.AGAIN: chat.regenerate,
             TurnAction.EARLIER: lambda message_id: chat.switch_branch(message_id, -1),
             TurnAction.LATER: lambda message_id: chat.switch_branch(message_id, 1),
@@ -223,12 +224,13 @@ class TranscriptView(QAbstractScrollArea):
         if view := self._column.view(message_id):
             view.edit()
 
-    def _stop_editing(self) -> None:
+    def _stop_editing(self, message_id: str) -> None:
         self._feed.edit("")
+        self._page.edits.pop(message_id, None)
         self.setFocus()
 
     def _finish_edit(self, message_id: str, text: str) -> None:
-        self._stop_editing()
+        self._stop_editing(message_id)
         if text != self._message(message_id).text:
             self._chat.edit(message_id, text)
 
@@ -337,9 +339,21 @@ class TranscriptView(QAbstractScrollArea):
             piece,
             lambda action: self.act(message.id, action),
             waits=self._feed.waits(message.id),
+            first=self._menu_of_place(event.globalPos()),
         )
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
+
+    def _menu_of_place(self, where: QPoint) -> list[tuple[str, Callable[[], None]]]:
+        """What the menu offers because of the selection and of the link under the pointer."""
+        offers: list[tuple[str, Callable[[], None]]] = []
+        if self.has_selection:
+            offers.append((self.tr("Copy Selection"), self.copy))
+        below = self.viewport().childAt(self.viewport().mapFromGlobal(where))
+        if isinstance(below, Text) and (link := below.link_at(below.mapFromGlobal(where))):
+            clipboard = QGuiApplication.clipboard()
+            offers.append((self.tr("Copy Link"), lambda: clipboard.setText(link)))
+        return offers
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         if not self._scroller.is_arranging:

@@ -148,6 +148,47 @@ def test_editing_can_be_left(
     assert chat.asked == []
 
 
+def test_what_was_typed_survives_a_new_palette_and_another_conversation(
+    view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
+) -> None:
+    messages = [user(1, "Why?"), answer(1, "Because.")]
+    chat.show(messages)
+    view.act("u1", TurnAction.EDIT)
+    settle()
+    _field(view).setPlainText("Why on earth?")
+    view.set_text_size(125)
+    settle()
+    assert _field(view).toPlainText() == "Why on earth?"
+    chat.show([user(5, "Other")], "c2")
+    chat.show(messages, "c1")
+    view.act("u1", TurnAction.EDIT)
+    settle()
+    assert _field(view).toPlainText() == "Why on earth?"
+    view.act("u1", TurnAction.STOP_EDITING)
+    view.act("u1", TurnAction.EDIT)
+    settle()
+    assert _field(view).toPlainText() == "Why?"
+
+
+def test_an_answer_that_ends_does_not_end_the_editing(
+    view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
+) -> None:
+    chat.show([user(1, "Why?"), answer(1, "Hi", status="streaming", stats=None)])
+    view.act("u1", TurnAction.EDIT)
+    settle()
+    _field(view).setPlainText("Why on earth?")
+    chat.grow("a1", " there")
+    chat.finish("a1")
+    chat.branch(2, [user(2, "And?"), answer(2, "", status="queued", stats=None)])
+    settle()
+    assert _field(view).toPlainText() == "Why on earth?"
+
+
+def _field(view: TranscriptView) -> QPlainTextEdit:
+    (field,) = [field for field in view.findChildren(QPlainTextEdit) if field.isVisible()]
+    return field
+
+
 def test_words_that_did_not_change_are_not_sent_again(
     qtbot: QtBot, view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
@@ -217,6 +258,21 @@ def test_menu(view: TranscriptView, message: Message, waits: bool, offered: list
     for action in menu.actions():
         action.trigger()
     assert len(done) == len(words)
+
+
+def test_the_menu_offers_what_the_place_does(
+    qtbot: QtBot, view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
+) -> None:
+    chat.show([user(1, "Q"), answer(1, "[here it is](https://example.org/x)")])
+    settle()
+    text = next(p.text for _, p in view._column.view("a1").views() if p.text)  # type: ignore[union-attr]
+    where = text.mapToGlobal(QPoint(10, 8))
+    assert [words for words, _ in view._menu_of_place(where)] == ["Copy Link"]
+    view.select_all()
+    offers = dict(view._menu_of_place(where))
+    assert list(offers) == ["Copy Selection", "Copy Link"]
+    offers["Copy Link"]()
+    assert QGuiApplication.clipboard().text() == "https://example.org/x"
 
 
 def test_every_action_does_something(

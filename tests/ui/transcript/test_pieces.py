@@ -105,6 +105,7 @@ def test_a_persons_turn() -> None:
     assert kinds(user(1, "Hi")) == [K.BUBBLE, K.FOOTER]
     file = Attachment("a.txt", "x")
     assert kinds(user(1, "Hi", attachments=(file,))) == [K.ATTACHMENTS, K.BUBBLE, K.FOOTER]
+    assert kinds(user(1, "", attachments=(file,))) == [K.ATTACHMENTS, K.FOOTER]
     assert kinds(user(1, "Hi"), TurnState(editing=True)) == [K.EDITOR]
 
 
