@@ -1,9 +1,10 @@
-"""The command line: `martlet chat|generate|serve|repack|verify|info|doctor`.
+"""The command line: `martlet chat|generate|serve|pull|models|remove|repack|verify|info|doctor`.
 
 Answers go to standard output, everything else to standard error. Exit codes: 0 done; 1 failed;
 2 a wrong option; 3 no such model; 4 a damaged or incomplete one; 5 one that cannot be run; 6 not
 enough memory; 7 not enough disk; 8 experts could not be read; 9 the context is full; 10 the chat
-template failed; 130 interrupted. An error is one line with its remedy.
+template failed; 13 a download failed; 14 the hub refused; 130 interrupted. An error is one line
+with its remedy.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from engine import __version__
-from engine.cli import chat, containers, doctor, generate, serve
+from engine.cli import chat, containers, doctor, generate, models, pull, serve
 from engine.cli.terminal import warn
 from engine.errors import MartletError
 
@@ -43,6 +44,6 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"martlet {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for module in (chat, generate, serve, containers, doctor):
+    for module in (chat, generate, serve, pull, models, containers, doctor):
         module.add_commands(commands)
     return top

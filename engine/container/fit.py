@@ -13,11 +13,15 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal
 
+from engine.config import ModelConfig
+from engine.container.layout import ExpertLayout
 from engine.memory.share import pool_bytes
 
 USED_BANDWIDTH = 0.7  # of the memory's nominal rate, reached by good kernels
 LAYER_S = 0.0002  # a layer's routing from the GPU to the CPU, or as much for launching its kernels
 SLOW_TOKENS_PER_S = 3.0
+PROGRAM_BYTES = 890_000_000  # conversation, scratch and the program, as planned for these families
+STAGED_EXPERTS = 16  # a group of a sweep; two are in memory
 MARGIN_BYTES = 2_000_000_000
 
 # Share of a layer's experts resident -> share of look-ups that hit, measured on long texts.
@@ -61,6 +65,31 @@ class ModelShape:
     def row_bytes(self) -> int:
         """One expert in every layer."""
         return self.layer_count * self.expert_bytes
+
+
+def shape_of(
+    config: ModelConfig, layout: ExpertLayout, dense_bytes: int, disk_bytes: int
+) -> ModelShape:
+    """The numbers that decide whether a model fits."""
+    program = PROGRAM_BYTES + 2 * STAGED_EXPERTS * layout.stride
+    return ModelShape(
+        layer_count=layout.layer_count,
+        expert_count=layout.expert_count,
+        experts_per_token=config.experts_per_token,
+        expert_bytes=layout.stride,
+        dense_bytes=dense_bytes,
+        embedding_bytes=min(_embedding_bytes(config), dense_bytes),
+        fixed_bytes=dense_bytes + program,
+        disk_bytes=disk_bytes,
+    )
+
+
+def _embedding_bytes(config: ModelConfig) -> int:
+    weights = config.vocab_size * config.hidden_size
+    quantization = config.module_quantization("model.embed_tokens")
+    if quantization is None:
+        return 2 * weights
+    return weights * quantization.bits // 8 + weights // quantization.group_size * 4
 
 
 @dataclass(frozen=True, slots=True)

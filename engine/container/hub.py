@@ -17,6 +17,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
+import httpcore2
 import httpx2
 from huggingface_hub import HfApi, ModelInfo, constants, get_session, hf_hub_url, parse_hf_uri
 from huggingface_hub.errors import HfHubHTTPError, HfUriError, OfflineModeIsEnabled
@@ -34,6 +35,7 @@ STALL_S = 10.0  # without a byte, until a connection is given up
 LARGEST_FILE = 1 << 42  # bytes; a size beyond is a lie
 _CONNECT_S = 10.0
 _MOST_REDIRECTS = 5
+_READ_BYTES = 1 << 20
 _AGENT = f"martlet/{__version__}"
 _PUBLIC = ("https://huggingface.co", "https://hf.co")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -188,7 +190,7 @@ class HubRepository:
                 page = f"{self.hub.address}/{self.name}" if at_hub else ""
                 what = self.name if page else name
                 raise refusal(_answer(response, what, page, ours))
-            yield HttpStream(response, start, stop)
+            yield HttpStream(response, start, stop, self.hub.stall_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,14 +214,17 @@ class Mirror:
         with _followed(url, start, stop, Hub(None, self.stall_s)) as response:
             if response.status_code not in (200, 206):
                 raise refusal(_answer(response, name, "", False))
-            yield HttpStream(response, start, stop)
+            yield HttpStream(response, start, stop, self.stall_s)
 
 
 class HttpStream:
     """The body of an answer, cut to what was asked for. Satisfies `Stream`."""
 
-    def __init__(self, response: httpx2.Response, start: int, stop: int | None) -> None:
+    def __init__(
+        self, response: httpx2.Response, start: int, stop: int | None, stall_s: float
+    ) -> None:
         self._response = response
+        self._stall_s = stall_s
         self._skip, self.size = _placed(response, start)
         self._want = None if stop is None else stop - start
 
@@ -236,9 +241,28 @@ class HttpStream:
                 return
 
     def _parts(self) -> Iterator[bytes]:
-        """As they come; a fault is told where it happens, after the bytes before it."""
-        with _network_faults(str(self._response.url)):
-            yield from self._response.iter_raw()
+        """As they come; a fault is told where it happens, after the bytes before it.
+
+        What did not come with the headers is read from the connection itself, which then serves
+        nothing else: a parser that looks at every packet costs more than the hashing.
+        """
+        response = self._response
+        length = _whole(response.headers.get("content-length"))
+        connection = response.extensions.get("network_stream")
+        with _network_faults(str(response.url)):
+            parts = response.iter_raw()
+            if length is None or connection is None or response.http_version != "HTTP/1.1":
+                yield from parts
+                return
+            first = next(parts, b"")
+            yield first
+            left = length - len(first)
+            while left > 0:
+                part = connection.read(min(left, _READ_BYTES), timeout=self._stall_s)
+                if not part:
+                    raise Interrupted(f"{_host(str(response.url))} ended its answer early.")
+                left -= len(part)
+                yield part
 
 
 def _placed(response: httpx2.Response, start: int) -> tuple[int, int | None]:
@@ -305,9 +329,9 @@ def _network_faults(url: str) -> Iterator[None]:
         yield
     except httpx2.ConnectError as error:
         raise Interrupted(f"{host} cannot be reached.") from error
-    except httpx2.TimeoutException as error:
+    except (httpx2.TimeoutException, httpcore2.TimeoutException) as error:
         raise Interrupted(f"{host} has stopped sending.") from error
-    except httpx2.TransportError as error:
+    except (httpx2.TransportError, httpcore2.NetworkError) as error:
         raise Interrupted(f"The connection to {host} broke.") from error
     except (httpx2.InvalidURL, httpx2.TooManyRedirects) as error:
         raise DownloadFailed(f"{host} sends the download to a wrong address.", LATER) from error

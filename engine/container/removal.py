@@ -1,7 +1,9 @@
 """Removal: a model's files go, the manifest first; whatever else lies in the folder stays."""
 
+import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +57,12 @@ def empty(folder: Path, spare: frozenset[str] = frozenset()) -> Removal:
 
 def disk_bytes(folder: Path) -> int:
     """What the files below `folder` take; a sparse file takes what is written of it."""
-    return sum(p.lstat().st_blocks * 512 for p in folder.rglob("*") if not p.is_dir())
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # it may just be going away
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512
+    return total
 
 
 def _own_names(folder: Path) -> Iterator[str]:

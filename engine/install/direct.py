@@ -15,6 +15,7 @@ from engine.container.files import chunks
 from engine.container.hashes import HASHES, dump_hashes
 from engine.container.inventory import by_bare_name, select_dense
 from engine.container.json_file import encode
+from engine.container.origin import Origin
 from engine.container.remote import Absent, PastTheEnd, Remote
 from engine.container.repack import LARGEST_SMALL_FILE
 from engine.container.safetensors import read_header
@@ -22,7 +23,6 @@ from engine.errors import BadContainer
 from engine.install.crew import work
 from engine.install.digest import Digest
 from engine.install.journal import Journal
-from engine.install.origin import Origin
 from engine.install.prospect import Prospect
 from engine.install.protocol import Notice
 from engine.install.site import HANDS, Site

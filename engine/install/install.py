@@ -14,6 +14,7 @@ from engine.container.durable import disk_faults
 from engine.container.files import names_in
 from engine.container.hub import Hub
 from engine.container.json_file import write_object
+from engine.container.origin import Origin, read_origin
 from engine.container.remote import Remote
 from engine.container.removal import disk_bytes, empty
 from engine.container.volume import is_unplugged, place_name, volume_of
@@ -24,7 +25,6 @@ from engine.install.direct import DirectInstall
 from engine.install.fetch import Retrier
 from engine.install.follow import follow
 from engine.install.journal import read_journal
-from engine.install.origin import Origin, read_origin
 from engine.install.patience import Patience
 from engine.install.prospect import look
 from engine.install.protocol import Discarded, Done, Event, Failed, Outcome, Paused, Start
@@ -55,7 +55,7 @@ def run(start: Start, hear: Callable[[Event], None], stop: Stop) -> Outcome:
     except Taken as taken:
         return follow(folder, taken.pid, hear, stop)
     except MartletError as error:
-        log.warning("%s", error)
+        log.info("%s", error)
         return _outcome(site, error)
 
 

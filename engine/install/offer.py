@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from engine.config import FAMILIES, ModelConfig
 from engine.container.container import DENSE
-from engine.container.fit import ModelShape
+from engine.container.fit import ModelShape, shape_of
 from engine.container.hub import Hub, HubRepository
 from engine.container.layout import ExpertLayout, check_layout
 from engine.container.remote import Remote
@@ -18,8 +18,6 @@ from engine.install.site import Site
 from engine.install.source import is_container, open_remote, parse_source
 
 TAGS = ("qpack", *FAMILIES)
-PROGRAM_BYTES = 890_000_000  # conversation, scratch and the program, as planned for these families
-STAGED_EXPERTS = 16  # a group of a sweep; two are in memory
 
 
 def search(ask: Search) -> Found:
@@ -101,28 +99,3 @@ def _offer(
         licence=remote.licence if isinstance(remote, HubRepository) else "",
         shape=shape,
     )
-
-
-def shape_of(
-    config: ModelConfig, layout: ExpertLayout, dense_bytes: int, disk_bytes: int
-) -> ModelShape:
-    """The numbers that decide whether a model fits."""
-    program = PROGRAM_BYTES + 2 * STAGED_EXPERTS * layout.stride
-    return ModelShape(
-        layer_count=layout.layer_count,
-        expert_count=layout.expert_count,
-        experts_per_token=config.experts_per_token,
-        expert_bytes=layout.stride,
-        dense_bytes=dense_bytes,
-        embedding_bytes=min(_embedding_bytes(config), dense_bytes),
-        fixed_bytes=dense_bytes + program,
-        disk_bytes=disk_bytes,
-    )
-
-
-def _embedding_bytes(config: ModelConfig) -> int:
-    weights = config.vocab_size * config.hidden_size
-    quantization = config.module_quantization("model.embed_tokens")
-    if quantization is None:
-        return 2 * weights
-    return weights * quantization.bits // 8 + weights // quantization.group_size * 4

@@ -16,12 +16,12 @@ from engine.container.hashes import HASHES, hash_file, read_hashes
 from engine.container.json_file import encode, write_object
 from engine.container.layout import dump_layout
 from engine.container.manifest import dump_manifest
+from engine.container.origin import Origin
 from engine.container.plan import Move
 from engine.container.remote import PastTheEnd, Remote
 from engine.container.repack import LARGEST_SMALL_FILE
 from engine.errors import BadCheckpoint, BadContainer
 from engine.install.crew import work
-from engine.install.origin import Origin
 from engine.install.raw import RawProspect
 from engine.install.site import HANDS, Site
 from engine.install.small import always_damaged, read_listed

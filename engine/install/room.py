@@ -37,5 +37,5 @@ def free_remedy(missing_bytes: int) -> str:
 
 
 def gigabytes(count: int) -> str:
-    """`19.5 GB`, or `12 MB` below a tenth of one."""
-    return f"{count / 1e9:.1f} GB" if count >= 10**8 else f"{count / 1e6:.0f} MB"
+    """`19.5 GB`, or `2.1 MB` below a tenth of one."""
+    return f"{count / 1e9:.1f} GB" if count >= 10**8 else f"{count / 1e6:.1f} MB"

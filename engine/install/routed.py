@@ -11,13 +11,13 @@ from functools import partial
 
 from engine.container.container import CONFIG, open_container
 from engine.container.installation import Installation
+from engine.container.origin import Origin
 from engine.container.remote import Absent, PastTheEnd, Remote
 from engine.container.repack import LARGEST_SMALL_FILE, SMALL_FILES
 from engine.errors import BadCheckpoint, BadContainer
 from engine.install import gaps
 from engine.install.crew import work
 from engine.install.digest import Digest
-from engine.install.origin import Origin
 from engine.install.raw import RawProspect
 from engine.install.site import HANDS, Site
 from engine.install.small import DAMAGED_TRIES, always_damaged, damaged, read_listed

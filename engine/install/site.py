@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.container.durable import disk_faults
+from engine.container.origin import Origin, write_origin
 from engine.container.remote import Remote
 from engine.install.crew import Gate
 from engine.install.fetch import Fetcher, Retrier
-from engine.install.origin import Origin, write_origin
 from engine.install.protocol import Begun, Event
 from engine.install.room import check_room
 from engine.install.stop import Stop
