@@ -14,6 +14,7 @@ from engine.experts.budget import check_slots, slots_for_budget
 from engine.experts.slots import slot_bytes
 from engine.memory import machine
 from engine.memory.machine import GB
+from engine.memory.share import pool_bytes
 from engine.model.plain import RECURRENCE_TOKENS
 from engine.model.state import state_bytes
 
@@ -142,14 +143,6 @@ def default_target_bytes(fixed: MemoryPlan, least: int) -> int:
             "Close other apps, or choose a smaller model.",
         )
     return max(target, least)
-
-
-def pool_bytes(total: int) -> int:
-    """Memory for experts on a machine with `total` bytes."""
-    for most, pool in ((9 * GB, 1.3), (18 * GB, 2.5), (26 * GB, 5.0)):
-        if total <= most:
-            return int(pool * GB)
-    return min(total * 3 // 8, 12 * GB)
 
 
 def _fixed(container: Container, itemsize: int, chunk_tokens: int, context: int) -> MemoryPlan:

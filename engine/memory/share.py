@@ -11,4 +11,4 @@ def pool_bytes(total: int) -> int:
     for most, pool in ((9 * GB, 1.3), (18 * GB, 2.5), (26 * GB, 5.0)):
         if total <= most:
             return int(pool * GB)
-    return total * 3 // 8
+    return min(total * 3 // 8, 12 * GB)
