@@ -6,6 +6,7 @@ says which stretch must be real (`realise`), and where that stretch is to be sho
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
@@ -123,22 +124,26 @@ class Column(QObject):
 
     # Layout
 
-    def realise(self, top: int, bottom: int, most: int | None = None) -> bool:
-        """Make a stretch real, `most` pieces of it at a time; whether a height was news."""
-        changed, left = False, most
+    def realise(self, top: int, bottom: int, until: float, *, upwards: bool = False) -> bool:
+        """Make a stretch real, until a moment of `perf_counter()`; whether a height was news.
+
+        At least one piece is made. Its owner asks again until the stretch `is_real`.
+        """
+        changed = False
         shift = self._page.px(ABOVE)
-        for index in self._heights.between(top - shift, bottom - shift):
+        indexes = self._heights.between(top - shift, bottom - shift)
+        for index in reversed(indexes) if upwards else indexes:
             turn = self._turns[index]
             if not turn.is_cut:
                 turn.cut(self.state_of(index), self.width)
             changed |= self._note_height(index)
             start = self._heights.top(index) + shift
-            missing = list(self._missing(turn, top - start, bottom - start))[:left]
-            self._view_of(turn).realise(missing, self.width)
-            changed |= self._note_height(index)
-            left = None if left is None else left - len(missing)
-            if left == 0:
-                break
+            missing = list(self._missing(turn, top - start, bottom - start))
+            for piece in reversed(missing) if upwards else missing:
+                self._view_of(turn).realise([piece], self.width)
+                changed |= self._note_height(index)
+                if perf_counter() > until:
+                    return changed
         return changed
 
     def is_real(self, top: int, bottom: int) -> bool:

@@ -16,7 +16,8 @@ from app.ui.transcript.column import Anchor, Column
 _PASSES = 8  # heights settle in two or three
 _AHEAD = 1.0  # screens above and below that are made real in idle moments
 _KEPT = 2.5  # screens above and below whose widgets are kept
-_SLICE_S = 0.004  # of idle work at a time
+_ARRANGE_S = 0.012  # for widgets, at a time; what is not ready then follows at once
+_SLICE_S = 0.006  # of idle work at a time
 _LINE = 24  # px; nearer to the end than this counts as at the end
 
 
@@ -113,11 +114,13 @@ class Scroller(QObject):
             self._is_disturbed = True  # a bar came or went, and the column has another width
             return
         self._is_arranging = True
+        until = perf_counter() + _ARRANGE_S
         for _ in range(_PASSES):
             self._is_disturbed = False
             self._move_bar()
             top = self._bar.value()
-            changed = self._column.realise(top, top + self._viewport.height())
+            bottom = top + self._viewport.height()
+            changed = self._column.realise(top, bottom, until, upwards=self._following)
             if not changed and not self._is_disturbed:
                 break
         self._place()
@@ -171,13 +174,11 @@ class Scroller(QObject):
         """Make the screens around the visible one real, a little at a time."""
         top, height = self._bar.value(), self._viewport.height()
         ahead = int(height * _AHEAD)
-        begun = perf_counter()
+        until = perf_counter() + _SLICE_S
         changed = False
-        for start, end in ((top, top + height + ahead), (top - ahead, top)):
-            while not self._column.is_real(start, end):
-                changed |= self._column.realise(start, end, most=1)
-                if perf_counter() - begun > _SLICE_S:
-                    break
+        for start, end in ((top, top + height), (top - ahead, top + height + ahead)):
+            if not self._column.is_real(start, end) and perf_counter() < until:
+                changed |= self._column.realise(start, end, until, upwards=self._following)
         if changed or not self._column.is_real(top - ahead, top + height + ahead):
             self.arrange()
         else:

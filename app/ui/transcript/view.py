@@ -34,6 +34,7 @@ from app.ui.transcript.pointer import Pointer
 from app.ui.transcript.scroller import Scroller
 from app.ui.transcript.selector import Selector
 from app.ui.transcript.spoken import announce, announcement
+from app.ui.transcript.tabbing import outside, tab_stops
 from app.ui.transcript.text import Text
 from app.ui.transcript.turn_action import TurnAction
 from app.ui.transcript.turn_view import TurnView
@@ -85,7 +86,6 @@ class TranscriptView(QAbstractScrollArea):
         self._selector = Selector(self._column, self.viewport())
         self._pointer = Pointer(self._page, self._selector, self.viewport(), bar)
         self._end_button = EndButton(self)
-        self._is_tabbing = False
         self._deeds = self._make_deeds()
         self._set_up_surface()
         self._connect()
@@ -251,9 +251,6 @@ class TranscriptView(QAbstractScrollArea):
     def _focus_moved(self, before: QWidget | None, now: QWidget | None) -> None:
         for view in self._column.views():
             view.show_activity()
-        if self._is_tabbing and now is not None and self.viewport().isAncestorOf(now):
-            top = now.mapTo(self.viewport(), QPoint(0, 0)).y()
-            self._scroller.show_stretch(top, top + now.height())
 
     def _step_focus(self, step: int, *, extend: bool) -> None:
         """Move the focus to the turn above or below."""
@@ -277,11 +274,26 @@ class TranscriptView(QAbstractScrollArea):
     # Qt's events
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Tab moves the focus; what gets it is scrolled into sight."""
-        self._is_tabbing = True
-        moved = super().focusNextPrevChild(next)
-        self._is_tabbing = False
-        return moved
+        """Tab goes through the turns in reading order; what it comes to is scrolled into sight."""
+        stops = [self, *tab_stops(self._column.views())]
+        if self._end_button.isVisible():
+            stops.append(self._end_button)
+        focused = QApplication.focusWidget()
+        at = stops.index(focused) + (1 if next else -1) if focused in stops else 0
+        if 0 <= at < len(stops):
+            target: QWidget | None = stops[at]
+        else:
+            target = outside(
+                self, QWidget.nextInFocusChain if next else QWidget.previousInFocusChain
+            )
+        if target is None:
+            return False
+        reason = Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason
+        target.setFocus(reason)
+        if self.viewport().isAncestorOf(target):
+            top = target.mapTo(self.viewport(), QPoint(0, 0)).y()
+            self._scroller.show_stretch(top, top + target.height())
+        return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._handle_key(event):

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Activity, Attachment, Failure
@@ -122,18 +122,66 @@ def test_announcing_works_without_and_with_an_assistive_tool(
     assert len(events) == 1
 
 
-def test_tab_goes_through_turns_and_their_controls(
+def test_tab_goes_through_turns_and_their_controls_in_reading_order(
     qtbot: QtBot, view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
     chat.show([user(1, "Q"), answer(1, "```py\nx\n```\n")])
     settle()
     view.activateWindow()
     view.setFocus()
-    visited: list[str] = []
-    for _ in range(8):
+    there = ["You", "Copy", "Edit", "Assistant", "Copy code", "Copy", "Answer again"]
+    assert _tabbed(qtbot, view, Qt.Key.Key_Tab, len(there)) == there
+    back = [*reversed(there[:-1]), "Conversation"]
+    assert _tabbed(qtbot, view, Qt.Key.Key_Backtab, len(back)) == back
+
+
+def _tabbed(qtbot: QtBot, view: TranscriptView, key: Qt.Key, times: int) -> list[str]:
+    visited = []
+    for _ in range(times):
+        qtbot.keyClick(view.window().focusWidget(), key)
+        visited.append(view.window().focusWidget().accessibleName())
+    return visited
+
+
+def test_tab_leaves_the_transcript_at_its_ends(
+    qtbot: QtBot, view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
+) -> None:
+    pane = QWidget()
+    qtbot.addWidget(pane)
+    above, below = QPushButton("above"), QPushButton("below")
+    column = QVBoxLayout(pane)
+    for widget in (above, view, below):
+        column.addWidget(widget)
+    pane.show()
+    pane.activateWindow()
+    chat.show([user(1, "Q"), answer(1, "A")])
+    settle()
+    below.setFocus()
+    above.setFocus()
+    for _ in range(20):
+        if below.hasFocus():
+            break
+        qtbot.keyClick(pane.focusWidget(), Qt.Key.Key_Tab)
+    assert below.hasFocus()
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Backtab)
+    assert above.hasFocus()
+    view.setParent(None)
+
+
+def test_what_tab_comes_to_is_scrolled_into_sight(
+    qtbot: QtBot, view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
+) -> None:
+    chat.show([m for n in range(20) for m in (user(n, "Q"), answer(n, "Words. " * 200))])
+    settle()
+    view.verticalScrollBar().setValue(0)
+    settle()
+    view.activateWindow()
+    view.setFocus()
+    for _ in range(15):
         qtbot.keyClick(view.window().focusWidget(), Qt.Key.Key_Tab)
+        settle()
         focused = view.window().focusWidget()
-        visited.append(focused.accessibleName())
-    for name in ("You", "Assistant", "Copy code", "Copy", "Answer again"):
-        assert name in visited
-    assert visited.index("You") < visited.index("Assistant") < visited.index("Copy code")
+        top = focused.mapTo(view.viewport(), QPoint(0, 0)).y()
+        assert -1 <= top < view.viewport().height()
+    assert view.verticalScrollBar().value() > 100
