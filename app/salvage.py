@@ -13,7 +13,7 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-_TABLES = ("folder", "conversation", "message", "attachment")  # parents first
+_TABLES = ("folder", "conversation", "message", "attachment", "download")  # parents first
 _LARGEST_GAP = 2**20  # row numbers that are tried after the last readable one
 
 

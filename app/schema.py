@@ -89,4 +89,21 @@ _FIRST: Step = (
     END""",
 )
 
-STEPS: tuple[Step, ...] = (_FIRST,)
+_DOWNLOADS: Step = (
+    """CREATE TABLE download (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        variant TEXT NOT NULL,
+        source TEXT NOT NULL,
+        target TEXT NOT NULL,
+        state TEXT NOT NULL,
+        repair INTEGER NOT NULL,
+        anyway INTEGER NOT NULL,
+        done INTEGER NOT NULL,
+        total INTEGER NOT NULL,
+        trouble TEXT
+    ) STRICT""",
+)
+
+STEPS: tuple[Step, ...] = (_FIRST, _DOWNLOADS)

@@ -15,7 +15,13 @@ from app.awake import Awake
 from app.chat_controller import ChatController
 from app.chat_store import ChatStore
 from app.conversation import QueuedAnswer
+from app.download import Download
+from app.downloads import DownloadController
 from app.engine_client import ENGINE_COMMAND, EngineClient
+from app.hub_query import HubQuery
+from app.install_process import INSTALL_COMMAND
+from app.installed_list import InstalledList
+from app.keychain import Keychain
 from app.library_controller import LibraryController
 from app.settings_store import SettingsStore
 from app.title_writer import TitleWriter
@@ -24,7 +30,13 @@ from app.title_writer import TitleWriter
 class Workspace(QObject):
     """One data folder, opened. Hold the folder's `InstanceLock` first."""
 
-    def __init__(self, folder: Path, engine_command: Sequence[str] = ENGINE_COMMAND) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        engine_command: Sequence[str] = ENGINE_COMMAND,
+        install_command: Sequence[str] = INSTALL_COMMAND,
+        keychain: Keychain | None = None,
+    ) -> None:
         super().__init__()
         self.folder = folder
         self.settings = SettingsStore(paths.settings_file(folder))
@@ -34,6 +46,15 @@ class Workspace(QObject):
         self.library = LibraryController(self.store, self.answers)
         self._titles = TitleWriter(self.store, self.engine, self.answers, self.settings)
         self.awake = Awake()
+        self.keychain = keychain or Keychain()
+        models = paths.models_folder(folder)
+        self.downloads = DownloadController(
+            self.store, self.settings, self.keychain, models, install_command
+        )
+        self.hub = HubQuery(self.settings, self.keychain, models, install_command)
+        self.installed = InstalledList(self.settings, models)
+        self.downloads.installed.connect(self.installed.refresh)
+        self.downloads.changed.connect(self._downloads_changed)
         self.answers.queue_changed.connect(self._queue_changed)
         self._chats: list[ChatController] = []
         self._closed = False
@@ -52,6 +73,9 @@ class Workspace(QObject):
         self._closed = True
         for chat in tuple(self._chats):
             chat.close()
+        self.hub.close()
+        self.downloads.close()
+        self.installed.close()
         self.answers.close()
         self._titles.close()
         self.engine.close()
@@ -60,6 +84,9 @@ class Workspace(QObject):
 
     def _queue_changed(self, answers: tuple[QueuedAnswer, ...]) -> None:
         self.awake.set("answers", bool(answers))
+
+    def _downloads_changed(self, downloads: tuple[Download, ...]) -> None:
+        self.awake.set("downloads", any(d.state == "running" for d in downloads))
 
     def _forget(self, chat: ChatController) -> None:
         self._chats.remove(chat)
