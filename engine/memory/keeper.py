@@ -42,6 +42,7 @@ class Change:
 class Probes:
     """Where the machine's facts come from."""
 
+    total_bytes: Callable[[], int] = machine.total_bytes
     available_bytes: Callable[[], int] = machine.available_bytes
     compressed_bytes: Callable[[], int] = machine.compressed_bytes
     condition: Callable[[], Condition] = condition
@@ -58,6 +59,8 @@ class MemoryKeeper:
         self._live = live
         self._pressure = pressure
         self._probes = probes or Probes()
+        layout = model.container.layout
+        self._row_bytes = slot_bytes(layout) * layout.layer_count  # one slot in every layer
         self._looked_at = -LOOK_EVERY_S
         self._insisted = False
         self._decision = Decision("normal", model.plan.slots_per_layer)
@@ -93,7 +96,7 @@ class MemoryKeeper:
             return None
         self._looked_at = now
         facts = self._facts(now)
-        self._state, self._decision = decide(self._state, facts, self._limits)
+        self._state, self._decision = decide(self._state, facts, self._limits())
         if self._state.critical_since_s is None:
             self._insisted = False
         return self._carry_out(self._decision, facts)
@@ -113,14 +116,17 @@ class MemoryKeeper:
 
     def _begin_plan(self) -> None:
         """From now on, the model's plan as it is is what may not be exceeded."""
-        model, layout = self._model, self._model.container.layout
-        spare = machine.spare_bytes(machine.total_bytes())
-        self._budget_bytes = model.plan.total_bytes
+        self._budget_bytes = self._model.plan.total_bytes
+        self._plan_slots = self._model.plan.slots_per_layer
         self._resized_at = self._live.pace
-        self._limits = Limits(
-            floor_slots=model.config.experts_per_token,
-            plan_slots=model.plan.slots_per_layer,
-            row_bytes=slot_bytes(layout) * layout.layer_count,
+
+    def _limits(self) -> Limits:
+        """A control group's limit can change at any time, and with it what must stay free."""
+        spare = machine.spare_bytes(self._probes.total_bytes())
+        return Limits(
+            floor_slots=self._model.config.experts_per_token,
+            plan_slots=self._plan_slots,
+            row_bytes=self._row_bytes,
             low_bytes=spare // 4,
             spare_bytes=spare,
         )
@@ -145,7 +151,7 @@ class MemoryKeeper:
         length = len(self._live.ids) + CHUNK_TOKENS
         state = max(plan.state_bytes, state_bytes(model.config, length, model.kernels.dtype.size))
         left = self._budget_bytes - (plan.fixed_bytes - plan.state_bytes + state)
-        return left // self._limits.row_bytes
+        return left // self._row_bytes
 
     def _carry_out(self, decision: Decision, facts: Facts) -> Change | None:
         model = self._model
@@ -168,8 +174,8 @@ class MemoryKeeper:
         model = self._model
         for layer in range(model.container.layout.layer_count):
             model.cache.resize(layer, count)
-        row = slot_bytes(model.container.layout) * model.container.layout.layer_count
-        model.plan = replace(model.plan, slots_per_layer=count, slots_bytes=count * row)
+        pool = count * self._row_bytes
+        model.plan = replace(model.plan, slots_per_layer=count, slots_bytes=pool)
         self._resized_at = self._live.pace
 
 

@@ -9,6 +9,7 @@ import os
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from engine.protocol import PressureLevel
@@ -92,9 +93,15 @@ def return_freed() -> None:
 
 def memory_groups(root: Path = ROOT) -> list[ControlGroup]:
     """The groups whose limits hold for this process: its own and every ancestor's."""
+    return _groups(root, _read(root / "proc/self/cgroup"))
+
+
+@cache
+def _groups(root: Path, own: str) -> list[ControlGroup]:
+    """Once for each place that the process is moved to: this is asked between tokens."""
     mounts = _mounts(root)
     groups = []
-    for line in _read(root / "proc/self/cgroup").splitlines():
+    for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
         key = "memory" if "memory" in controllers.split(",") else "" if not controllers else None
         if key in mounts:

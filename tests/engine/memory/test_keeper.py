@@ -43,6 +43,7 @@ class Machine:
 
     def probes(self) -> Probes:
         return Probes(
+            total_bytes=lambda: 16 * 10**9,
             available_bytes=lambda: self.available,
             compressed_bytes=lambda: self.compressed,
             condition=lambda: self.condition,

@@ -1,0 +1,79 @@
+"""A model with its keeper in a process of its own, for benchmarks and tests that squeeze it.
+
+    python -m tests.bench.pressed_model CONTAINER SLOTS
+
+Reads lines `PROMPT TOKENS` (how many to read and to write, greedily) from standard input; between
+them it is idle and tends its memory. Tells JSON lines: `loaded`, `token` (and what the process then
+uses), `change`, `done`. Ids alone: the container needs no tokenizer.
+"""
+
+import json
+import select
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.events import Finished
+from engine.loading import load_model
+from engine.memory import machine
+from engine.memory.keeper import MemoryKeeper
+from engine.memory.pressure import Pressure, open_source
+from engine.options import GenerationOptions
+from engine.session import ChatSession
+
+IDLE_S = 0.1
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    model = load_model(Path(sys.argv[1]), slots=int(sys.argv[2]))
+    pressure, session = Pressure(), ChatSession(model)
+    source = open_source(pressure.on_pressure)
+    keeper = MemoryKeeper(model, session.live, pressure)
+    written = 0
+
+    def look(**more: Any) -> None:
+        change = keeper.tend()
+        slots, used = model.plan.slots_per_layer, machine.used_bytes()
+        if change is not None:
+            tell(kind="change", message=change.message, level=change.level, slots=slots, used=used)
+        tell(kind="look", level=keeper.level, slots=slots, used=used, **more)
+
+    def between() -> None:
+        nonlocal written
+        look(tokens=written)
+        written += 1
+
+    session.between = between
+    tell(kind="loaded", total=model.plan.total_bytes, pool=model.plan.slots_bytes)
+    while True:
+        if not select.select([sys.stdin], [], [], IDLE_S)[0]:
+            look()
+            continue
+        line = sys.stdin.readline()
+        if not line:
+            break
+        prompt, tokens = map(int, line.split())
+        written = 0
+        ids = [(i * 7919) % (model.config.vocab_size - 10) for i in range(prompt)]
+        options = GenerationOptions(
+            temperature=0,
+            max_tokens=tokens,
+            logit_bias=dict.fromkeys(model.container.eos_token_ids, -100.0),
+        )
+        *_, end = session.complete(ids, options, text=False)
+        assert isinstance(end, Finished)
+        tell(kind="done", tokens=list(end.tokens), reason=end.reason, peak=machine.peak_bytes())
+    if source is not None:
+        source.close()
+    model.close()
+
+
+def tell(**fields: Any) -> None:
+    """One line."""
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
