@@ -44,7 +44,7 @@ class FileChip(QWidget):
     def __init__(self, name: str, page: Page, parent: QWidget) -> None:
         super().__init__(parent)
         self._name = name
-        self.setFont(page.caption_font())
+        self.setFont(page.caption_font)
         self.setAccessibleName(self.tr("Attached file %1").replace("%1", name))
 
     def sizeHint(self) -> QSize:

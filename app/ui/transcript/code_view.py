@@ -54,7 +54,7 @@ class CodeView(PieceView):
         self._text = CodeText(page, self)
         self._wide = Wide(self._text, self)
         self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # it grows at its end
-        font = page.caption_font()
+        font = page.caption_font
         self._language = ""
         self.setFont(font)
         self._wrap = QuietButton(self, text=self.tr("Wrap"), font=font)

@@ -7,7 +7,7 @@ does.
 from collections.abc import Iterator
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QFontMetrics, QPalette
+from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.conversation import Message
@@ -75,7 +75,7 @@ class FooterView(ActingView):
             yield _Figures(text, self.page, self)
 
     def _copy_button(self) -> QuietButton:
-        font = self.page.caption_font()
+        font = self.page.caption_font
         button = CopyButton(self, icon="copy", name=self.tr("Copy"), font=font)
         button.clicked.connect(lambda: self.acted.emit(TurnAction.COPY))
         return button
@@ -100,7 +100,7 @@ class FooterView(ActingView):
             icon=icon,
             text=name if word else "",
             name="" if word else name,
-            font=self.page.caption_font(),
+            font=self.page.caption_font,
         )
         button.clicked.connect(lambda: self.acted.emit(action))
         return button
@@ -120,7 +120,7 @@ class FooterView(ActingView):
             x += room + gap
 
     def _height(self) -> int:
-        return QFontMetrics(self.page.caption_font()).height() + 2 * theme.SPACE
+        return self.page.caption_line + 2 * theme.SPACE
 
 
 class _Figures(QLabel):
@@ -128,7 +128,7 @@ class _Figures(QLabel):
 
     def __init__(self, text: str, page: Page, parent: QWidget) -> None:
         super().__init__(text, parent)
-        font = page.caption_font()
+        font = QFont(page.caption_font)
         font.setFeature(font.Tag("tnum"), 1)
         self.setFont(font)
         self.setTextFormat(Qt.TextFormat.PlainText)

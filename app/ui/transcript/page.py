@@ -7,7 +7,7 @@ the transcript builds its visible parts anew.
 import math
 
 from PySide6.QtCore import QObject, QUrl, Signal
-from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
+from PySide6.QtGui import QFontInfo, QFontMetrics, QFontMetricsF
 
 from app.blocks.typesetter import Typesetter
 from app.ui import theme
@@ -46,15 +46,14 @@ class Page(QObject):
         self.formulas.forget()
         self.reading_font = theme.font(theme.READING, scale=scale)
         self.code_font = theme.code_font(scale)
+        # Of figures and actions; it grows with the text, but less.
+        self.caption_font = theme.font(theme.CAPTION, scale=min(scale, math.sqrt(scale)))
+        self.caption_line = QFontMetrics(self.caption_font).height()
         self.ink = text_ink(self.reading_font, self.code_font)
         self.em = QFontInfo(self.reading_font).pixelSize()
         spare = QFontMetricsF(self.reading_font).height() * (LINE_SPACING - 1)  # under a line
         self.paragraph_gap = round(self.em * PARAGRAPH + spare)
         self.code_line = round(QFontMetricsF(self.code_font).height() * CODE_SPACING)
-
-    def caption_font(self) -> QFont:
-        """The font of figures and actions; it grows with the text, but less."""
-        return theme.font(theme.CAPTION, scale=min(self.scale, math.sqrt(self.scale)))
 
     def px(self, steps: float) -> int:
         """Pixels of so many steps of the spacing, grown with the text, but less."""

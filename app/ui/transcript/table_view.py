@@ -54,7 +54,7 @@ class TableView(ProseView):
     def set_active(self, active: bool) -> None:
         if active and self._copy is None:
             self._copy = CopyButton(
-                self, icon="copy", name=self.tr("Copy table"), font=self.page.caption_font()
+                self, icon="copy", name=self.tr("Copy table"), font=self.page.caption_font
             )
             self._copy.clicked.connect(self.copy_table)
             self._copy.move(self.width() - self._copy.width(), 0)

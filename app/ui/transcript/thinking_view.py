@@ -52,7 +52,7 @@ class _Fold(QAbstractButton):
         super().__init__(parent)
         self._is_open = False
         self._detail = ""
-        self.setFont(page.caption_font())
+        self.setFont(page.caption_font)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
