@@ -11,6 +11,7 @@ import platformdirs
 from engine import events
 from engine import protocol as wire
 from engine.errors import ReadFailed
+from engine.experts.integrity import CHECKED_READS
 from engine.loading import load_model
 from engine.memory import machine
 from engine.memory.keeper import Change, MemoryKeeper
@@ -30,6 +31,7 @@ def load_hosted(command: wire.Load, progress: Progress) -> "HostedModel":
         Path(command.path),
         memory_bytes=command.memory_bytes,
         slots=command.slots,
+        check_reads=CHECKED_READS if command.check_reads else 0,
         progress=progress,
     )
     return HostedModel(model)

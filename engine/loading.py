@@ -12,8 +12,9 @@ import mlx.core as mx
 from engine.container.container import open_container
 from engine.container.dense import load_dense
 from engine.experts.cache import ExpertCache
+from engine.experts.integrity import CheckedReader, known_sums
 from engine.experts.policy import PolicyFactory, policy_for
-from engine.experts.reader import ThreadedReader
+from engine.experts.reader import ExpertReader, ThreadedReader
 from engine.memory.plan import check_fits, floor_bytes, plan_memory
 from engine.model.hybrid import CHUNK_TOKENS, Model
 from engine.model.kernels import Kernels
@@ -36,12 +37,14 @@ def load_model(
     policy: PolicyFactory = policy_for,
     kernels: Kernels | None = None,
     on_route: OnRoute = unheard,
+    check_reads: int = 0,
     progress: Callable[[str, float], None] = lambda phase, share: None,
 ) -> Model:
     """Open, check and load the container at `path`, within `memory_bytes` or with `slots` a layer.
 
     `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1;
-    `on_route` hears each layer's choice of experts (`TraceRecorder.add`).
+    `on_route` hears each layer's choice of experts (`TraceRecorder.add`). `check_reads`: of so many
+    expert reads, one is held against its checksum; 0: none.
     Raises the errors of `engine.errors` that name what to cure.
     """
     progress("checking", 0.0)
@@ -61,7 +64,9 @@ def load_model(
     progress("dense", 0.0)
     tensors = load_dense(container)
     progress("slots", 0.0)
-    reader = ThreadedReader(reader_threads)
+    reader: ExpertReader = ThreadedReader(reader_threads)
+    if check_reads:
+        reader = CheckedReader(reader, known_sums(container), check_reads)
     cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
     model = Model(container, tensors, cache, kernels, plan, reader, on_route)
     progress("slots", 1.0)

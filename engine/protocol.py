@@ -66,6 +66,7 @@ class Load:
     path: str
     memory_bytes: int | None = None
     slots: int | None = None
+    check_reads: bool = False  # hold a sample of what is read against its checksums
 
 
 @dataclass(frozen=True, slots=True)

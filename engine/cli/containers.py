@@ -12,6 +12,7 @@ from engine.container.library import find_model
 from engine.container.progress import Progress
 from engine.container.repack import repack
 from engine.container.verify import verify
+from engine.experts.integrity import write_sums
 from engine.loading import activation_dtype
 
 PHASES = {"copy": "Copying", "hash": "Hashing", "compare": "Comparing"}
@@ -27,6 +28,9 @@ def add_commands(commands: Any) -> None:
     verifying = commands.add_parser("verify", help="check every byte of a container")
     verifying.add_argument("model", metavar="MODEL")
     verifying.add_argument("--source", type=Path, metavar="CHECKPOINT", help="compare with this")
+    verifying.add_argument(
+        "--sums", action="store_true", help="if it is whole, note each expert's checksum"
+    )
     verifying.set_defaults(run=run_verify)
 
     describing = commands.add_parser("info", help="what a container is and takes")
@@ -57,6 +61,8 @@ def run_verify(parsed: argparse.Namespace) -> int:
         return 4
     compared = f", {report.compared_count} tensors equal to the source" if parsed.source else ""
     say(f"{path}: {report.file_count} files, {report.hashed_count} hashes right{compared}.")
+    if parsed.sums:
+        say(f"{write_sums(open_container(path))}: for --check-reads.")
     return 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.errors import BadOption
+from engine.experts.integrity import CHECKED_READS
 from engine.options import GenerationOptions
 
 _UNITS = {
@@ -31,6 +32,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--memory", metavar="SIZE", help="keep within this much, like 2GB")
     size.add_argument("--slots", type=_whole("--slots"), metavar="N", help="experts a layer")
     parser.add_argument("--threads", type=_whole("--threads"), metavar="N", help="reader threads")
+    parser.add_argument(
+        "--check-reads",
+        action="store_true",
+        help=f"hold one in {CHECKED_READS} expert reads against its checksum",
+    )
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +87,8 @@ def generation_options(parsed: argparse.Namespace) -> GenerationOptions:
 def loading_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """What `add_model` was given, for `load_model`. Raises BadOption."""
     given: dict[str, Any] = {"slots": parsed.slots}
+    if parsed.check_reads:
+        given["check_reads"] = CHECKED_READS
     if parsed.memory is not None:
         given["memory_bytes"] = parse_bytes(parsed.memory)
     if parsed.threads is not None:

@@ -29,7 +29,7 @@ import sys, time
 held = []
 for _ in range(int(sys.argv[1])):
     held.append(bytearray(b"x" * 1_000_000))
-    time.sleep(0.002)
+    time.sleep(0.004)
 sys.stdin.read()
 """
 
@@ -178,18 +178,22 @@ def _acts(parsed: argparse.Namespace, group: MemoryGroup, expected: list[int]) -
             _show(rest(pressed, parsed.rest))
 
         same = act("within the limit", lambda: None)
-        used = group.used_bytes - group.cache_bytes
-        same &= act("limit lowered", lambda: group.limit(used - pool // 3))
+        same &= act("limit lowered", lambda: group.limit(_needed(group) + 12 * MB))
         group.limit(4 * total)
         pause("limit raised")
         hogs: list[Hog] = []
-        room = 4 * total - group.used_bytes + group.cache_bytes
-        same &= act("a hog beside it", lambda: hogs.append(Hog(group, room - pool // 3)))
+        room = 4 * total - _needed(group) - 60 * MB
+        same &= act("a hog beside it", lambda: hogs.append(Hog(group, room)))
         print(f"  pressure: {group.pressure.splitlines()}")
         hogs[0].end()
         pause("the hog gone")
     print(f"killed for want of memory: {group.kills()}")
     return same and not group.kills()
+
+
+def _needed(group: MemoryGroup) -> int:
+    """What the kernel could not drop: the smallest limit that it takes."""
+    return group.used_bytes - group.cache_bytes
 
 
 def _show(changes: list[Line]) -> None:
