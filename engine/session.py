@@ -23,7 +23,7 @@ from engine.memory import machine
 from engine.model.hybrid import Model
 from engine.model_text import ModelText, Prompt
 from engine.options import GenerationOptions
-from engine.sampling import Sampler, check_bias, resolve
+from engine.sampling import check_bias, resolve
 from engine.snapshot_shelf import SnapshotShelf
 from engine.text.messages import Message
 
@@ -190,14 +190,15 @@ class _Answer:
             yield PrefillProgress(start + done, len(self.prompt.ids), self.cached)
 
     def _write(self, logits: mx.array) -> Generator[Event, None, FinishReason]:
-        sampler = Sampler(self.options, self.model.config.vocab_size, self.prompt.ids)
+        model = self.model
+        sampler = model.kernels.sampler(self.options, model.config.vocab_size, self.prompt.ids)
         tokens = generate(
             logits,
             sampler,
             self._feed,
             eos_ids=self.eos_ids,
             max_tokens=self.options.max_tokens,
-            room=self.model.config.context_length - len(self.prompt.ids),
+            room=model.config.context_length - len(self.prompt.ids),
         )
         while True:
             try:

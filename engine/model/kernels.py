@@ -7,6 +7,7 @@ Letters: T tokens, D hidden, H heads, K key/value heads, d head dim, C conv chan
 Hk, Hv linear key and value heads, dk, dv their dims, E experts, k top-k, N (token, expert) pairs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +15,7 @@ import mlx.core as mx
 
 from engine.experts.slots import LayerSlots
 from engine.model.weights import Linear
+from engine.sampling import ResolvedOptions, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,12 @@ class Kernels(Protocol):
         residual: mx.array,  # (T, D)
     ) -> mx.array:
         """residual + shared + the score-weighted sum over a token's experts: (T, D)."""
+        ...
+
+    def sampler(
+        self, options: ResolvedOptions, vocab_size: int, prompt_ids: Sequence[int]
+    ) -> Sampler:
+        """What draws the tokens of an answer."""
         ...
 
 

@@ -5,12 +5,15 @@ where they do not. Formulas: the Qwen3-Next model card and the Gated DeltaNet pa
 (arXiv:2412.06464); quantized products are MLX's own. Letters as in `engine.model.kernels`.
 """
 
+from collections.abc import Sequence
+
 import mlx.core as mx
 import numpy as np
 
 from engine.experts.slots import ExpertMatrix, LayerSlots
 from engine.model.kernels import AttentionWeights, DeltaNetWeights, Routing, SharedExpert
 from engine.model.weights import Linear
+from engine.sampling import ResolvedOptions, Sampler
 
 L2_EPS = 1e-6  # inside the sum of squares of the q/k normalisation
 RECURRENCE_TOKENS = 32  # a piece of the delta rule on a CPU
@@ -139,6 +142,11 @@ class PlainKernels:
         tokens, k = scores.shape
         routed = (pairs.reshape(tokens, k, -1) * scores[..., None]).sum(axis=1)
         return residual + (routed.astype(self.dtype) + shared)
+
+    def sampler(
+        self, options: ResolvedOptions, vocab_size: int, prompt_ids: Sequence[int]
+    ) -> Sampler:
+        return Sampler(options, vocab_size, prompt_ids)
 
 
 def silu(x: mx.array) -> mx.array:

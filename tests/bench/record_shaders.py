@@ -5,7 +5,6 @@ python -m tests.bench.record_shaders FOLDER
 
 import contextlib
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,8 +94,9 @@ def record_checked(recorder: Recorder) -> None:
     for config, dtype, bits in CHECKED:
         mx.random.seed(bits)
         recorder.label = f"{'tiny' if config is TINY else 'ragged'}, {bits} bits"
-        states = prove(MetalKernels(dtype, recorder), config, slots(config, bits, 32, dtype))
-        assert all(state.on for state in states), states
+        kernels = MetalKernels(dtype, recorder)
+        prove(kernels, config, slots(config, bits, 32, dtype))
+        assert not kernels.off, kernels.states
 
 
 def record_planted(recorder: Recorder) -> None:
@@ -118,34 +118,33 @@ def record_timed(recorder: Recorder) -> None:
     recorder.kind = "timed"
     for name, config in MODELS.items():
         for bits in (4, 8):
-            for _ in rows_tried(bits):
-                time_moe(recorder, config, bits, f"{name}, {bits} bits")
+            recorder.label = f"{name}, {bits} bits"
+            time_moe(recorder, config, bits)
         recorder.label = name
         time_choices(recorder, config)
-    time_mixers(recorder, MODELS["80B"])
+    eight = replace(MODELS["35B"], experts_per_token=64)
+    for bits in (4, 8):
+        recorder.label = f"64 experts, {bits} bits"
+        time_hidden(recorder, eight, slots(eight, bits, GROUP_SIZE, mx.bfloat16))
+    time_mixers(recorder)
 
 
-def rows_tried(bits: int) -> Iterator[None]:
-    """Set the rows a simdgroup to what is used and its neighbours, to see how well it is chosen."""
-    used = moe.HIDDEN_ROWS[bits], moe.OUTPUT_ROWS
-    for rows in (1, 2, 4):
-        moe.HIDDEN_ROWS[bits], moe.OUTPUT_ROWS = rows, 2 * rows
-        yield
-    moe.HIDDEN_ROWS[bits], moe.OUTPUT_ROWS = used
-
-
-def time_moe(recorder: Recorder, config: ModelConfig, bits: int, label: str) -> None:
+def time_moe(recorder: Recorder, config: ModelConfig, bits: int) -> None:
     """Each of k experts in a slot of its own: every byte of the slots is read once."""
     k, d = config.experts_per_token, config.hidden_size
     matrices = slots(config, bits, GROUP_SIZE, mx.bfloat16)
+    hidden = time_hidden(recorder, config, matrices)
     row, ids = mx.zeros((1, d), mx.bfloat16), mx.arange(k).astype(mx.uint32)
-    recorder.label = f"{label}, {moe.HIDDEN_ROWS[bits]} rows"
-    kernel = moe.HIDDEN.build(recorder)
-    hidden = moe.hidden(kernel, row, matrices.gate, matrices.up, ids)
-    recorder.label = f"{label}, {moe.OUTPUT_ROWS} rows"
     gate, scores = mx.zeros((1, 1), mx.bfloat16), mx.ones((1, k))
     kernel = moe.OUTPUT.build(recorder)
     moe.output(kernel, hidden, ids, matrices.down, ids, scores, row, gate, row)
+
+
+def time_hidden(recorder: Recorder, config: ModelConfig, matrices: LayerSlots) -> mx.array:
+    """The first half alone."""
+    x = mx.zeros((1, config.hidden_size), mx.bfloat16)
+    ids = mx.arange(config.experts_per_token).astype(mx.uint32)
+    return moe.hidden(moe.HIDDEN.build(recorder), x, matrices.gate, matrices.up, ids)
 
 
 def time_choices(recorder: Recorder, config: ModelConfig) -> None:
@@ -161,9 +160,8 @@ def time_choices(recorder: Recorder, config: ModelConfig) -> None:
     sampler.draw(kernels[1], keys, settings, key, config.vocab_size, True)
 
 
-def time_mixers(recorder: Recorder, config: ModelConfig) -> None:
+def time_mixers(recorder: Recorder) -> None:
     """DeltaNet's step and what stands around attention; the same in both models."""
-    recorder.label = "16/32 heads of 128"
     zeros = lambda *shape: mx.zeros(shape, mx.bfloat16)  # noqa: E731
     key_heads, value_heads, dim = 16, 32, 128
     channels = 2 * key_heads * dim + value_heads * dim
@@ -171,11 +169,15 @@ def time_mixers(recorder: Recorder, config: ModelConfig) -> None:
     w = DeltaNetWeights(
         zeros(channels, 4, 1), mx.zeros((32,)), zeros(32), zeros(dim), *heads, eps=1e-6
     )
-    delta_net.step(
-        delta_net.STEP.build(recorder),
-        *(zeros(1, channels), zeros(1, value_heads * dim), zeros(1, 32), zeros(1, 32)),
-        *(zeros(3, channels), mx.zeros((value_heads, dim, dim)), w),
-    )
+    used = delta_net.SIMDGROUPS
+    for delta_net.SIMDGROUPS in (8, 16, 32):
+        recorder.label = f"16/32 of 128, {delta_net.SIMDGROUPS} simdgroups"
+        delta_net.step(
+            delta_net.STEP.build(recorder),
+            *(zeros(1, channels), zeros(1, value_heads * dim), zeros(1, 32), zeros(1, 32)),
+            *(zeros(3, channels), mx.zeros((value_heads, dim, dim)), w),
+        )
+    delta_net.SIMDGROUPS = used
     recorder.label = "16/2 heads of 256"
     a = AttentionWeights(zeros(256), zeros(256), 16, 2, 256, 64, 1e7, 1e-6)
     kernels = [shader.build(recorder) for shader in (attention.HEADS, attention.GATE)]

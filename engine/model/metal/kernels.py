@@ -12,7 +12,7 @@ import mlx.core as mx
 from engine.experts.slots import LayerSlots
 from engine.model.kernels import AttentionWeights, DeltaNetWeights, Routing, SharedExpert
 from engine.model.metal import attention, delta_net, moe, router, sampler
-from engine.model.metal.shader import Build, Shader, metal_kernel
+from engine.model.metal.shader import Build, Shader, ShaderState, metal_kernel
 from engine.model.plain import PlainKernels, silu
 from engine.model.weights import Linear
 from engine.sampling import ResolvedOptions, Sampler
@@ -29,12 +29,14 @@ GROUPS: dict[str, tuple[Shader, ...]] = {
 class MetalKernels(PlainKernels):
     """Kernels, and TokenExperts of `engine.model.token_experts`. Builds every shader once.
 
-    `build` is `mx.fast.metal_kernel`, or what stands for it; `off` names the groups not to use.
+    `build` is `mx.fast.metal_kernel`, or what stands for it; `off` names the groups not to use, and
+    `states` says why (empty before the proof).
     """
 
     def __init__(self, dtype: mx.Dtype, build: Build = metal_kernel) -> None:
         super().__init__(dtype)
         self.off: set[str] = set()
+        self.states: list[ShaderState] = []
         self._kernels = {s.name: s.build(build) for group in GROUPS.values() for s in group}
 
     def delta_net(
@@ -109,8 +111,7 @@ class MetalKernels(PlainKernels):
     def sampler(
         self, options: ResolvedOptions, vocab_size: int, prompt_ids: Sequence[int]
     ) -> Sampler:
-        """The Sampler of an answer."""
         if "sampler" in self.off or not sampler.supports(options, vocab_size):
-            return Sampler(options, vocab_size, prompt_ids)
+            return super().sampler(options, vocab_size, prompt_ids)
         kernels = (self._kernels["sampler_candidates"], self._kernels["sampler_draw"])
         return sampler.MetalSampler(options, vocab_size, prompt_ids, kernels)

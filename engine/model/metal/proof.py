@@ -6,27 +6,21 @@ or to agree is switched off for this run, and the report says why.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from engine.config import ModelConfig
 from engine.experts.slots import LayerSlots
 from engine.model.metal import trials
 from engine.model.metal.kernels import GROUPS, MetalKernels
+from engine.model.metal.shader import ShaderState
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ShaderState:
-    """Whether a group of shaders is used, and if not, why."""
+def prove(kernels: MetalKernels, config: ModelConfig, slots: LayerSlots) -> None:
+    """Run every group; switch off what fails; leave the report in `kernels.states`.
 
-    group: str
-    on: bool
-    reason: str = ""
-
-
-def prove(kernels: MetalKernels, config: ModelConfig, slots: LayerSlots) -> list[ShaderState]:
-    """Run every group; switch off what fails. `slots`: any layer's, for their shapes and widths."""
+    `slots`: any layer's, for their shapes and widths.
+    """
     attempts: dict[str, Callable[[], None]] = {
         "moe": lambda: trials.moe(kernels, config, slots),
         "delta_net": lambda: trials.delta_net(kernels, config),
@@ -35,7 +29,7 @@ def prove(kernels: MetalKernels, config: ModelConfig, slots: LayerSlots) -> list
         "sampler": lambda: trials.sampler(kernels, config),
     }
     assert attempts.keys() == GROUPS.keys()
-    return [_tried(kernels, group, attempt) for group, attempt in attempts.items()]
+    kernels.states = [_tried(kernels, group, attempt) for group, attempt in attempts.items()]
 
 
 def _tried(kernels: MetalKernels, group: str, attempt: Callable[[], None]) -> ShaderState:

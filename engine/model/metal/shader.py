@@ -40,6 +40,15 @@ class Shader:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ShaderState:
+    """Whether a group of shaders is used, and if not, why."""
+
+    group: str
+    on: bool
+    reason: str = ""
+
+
 @cache
 def text(name: str) -> str:
     """A file of `engine/shaders`."""

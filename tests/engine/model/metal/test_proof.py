@@ -11,8 +11,8 @@ import pytest
 from engine.config import ModelConfig, parse_config
 from engine.experts.slots import ExpertMatrix, LayerSlots
 from engine.model.metal.kernels import GROUPS, MetalKernels
-from engine.model.metal.proof import ShaderState, prove
-from engine.model.metal.shader import Build, Kernel
+from engine.model.metal.proof import prove
+from engine.model.metal.shader import Build, Kernel, ShaderState
 from engine.model.plain import PlainKernels
 from engine.model.weights import Linear
 from tests.engine.model.metal.numbers import matrix
@@ -47,7 +47,8 @@ def spoiling(build: Build, name: str, spoil: Callable[[list[mx.array]], list[mx.
 def test_sound_shaders_are_on(build: Build, dtype: mx.Dtype) -> None:
     mx.random.seed(0)
     kernels = MetalKernels(dtype, build)
-    assert prove(kernels, CONFIG, slots(dtype=dtype)) == [ShaderState(g, True) for g in GROUPS]
+    prove(kernels, CONFIG, slots(dtype=dtype))
+    assert kernels.states == [ShaderState(g, True) for g in GROUPS]
     assert not kernels.off
 
 
@@ -69,9 +70,9 @@ def test_a_shader_that_disagrees_is_off(
     wrong = spoiling(build, name, lambda outputs: [*outputs[:-1], outputs[-1] * 1.01])
     kernels = MetalKernels(mx.float32, wrong)
     with caplog.at_level(logging.WARNING):
-        states = prove(kernels, CONFIG, slots())
+        prove(kernels, CONFIG, slots())
     assert kernels.off == {group}
-    (off,) = [state for state in states if not state.on]
+    (off,) = [state for state in kernels.states if not state.on]
     assert "times its tolerance" in off.reason
     assert off.reason in caplog.text
 
@@ -97,9 +98,10 @@ def test_what_does_not_compile_is_off_and_plain_mlx_computes(build: Build) -> No
         raise RuntimeError("[metal::Device] Unable to build metal library from source")
 
     kernels = MetalKernels(mx.float32, spoiling(build, "router", failing))
-    state = next(s for s in prove(kernels, CONFIG, slots()) if s.group == "router")
-    assert state == ShaderState("router", False, str(state.reason))
-    assert "Unable to build" in state.reason
+    prove(kernels, CONFIG, slots())
+    (off,) = [state for state in kernels.states if not state.on]
+    assert off.group == "router"
+    assert "Unable to build" in off.reason
     gate, x = Linear(mx.eye(16), None, None, 0, 0), mx.random.normal((1, 16))
     got = kernels.route(x, gate, 4, True)
     assert mx.array_equal(got.ids, PlainKernels(mx.float32).route(x, gate, 4, True).ids)
@@ -107,8 +109,8 @@ def test_what_does_not_compile_is_off_and_plain_mlx_computes(build: Build) -> No
 
 def test_widths_without_a_shader_are_named(build: Build) -> None:
     kernels = MetalKernels(mx.float32, build)
-    states = prove(kernels, CONFIG, slots(bits=6))
-    assert states[0] == ShaderState(
+    prove(kernels, CONFIG, slots(bits=6))
+    assert kernels.states[0] == ShaderState(
         "moe", False, "No shader is for 4 experts of 6 bits in groups of 32."
     )
     assert not kernels.fuses_experts(slots(), 33)
