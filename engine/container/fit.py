@@ -20,7 +20,7 @@ from engine.memory.share import pool_bytes
 USED_BANDWIDTH = 0.7  # of the memory's nominal rate, reached by good kernels
 LAYER_S = 0.0002  # a layer's routing from the GPU to the CPU, or as much for launching its kernels
 SLOW_TOKENS_PER_S = 3.0
-PROGRAM_BYTES = 890_000_000  # conversation, scratch and the program, as planned for these families
+PROGRAM_BYTES = 1_150_000_000  # conversation, scratch, the program: as planned for these families
 STAGED_EXPERTS = 16  # a group of a sweep; two are in memory
 MARGIN_BYTES = 2_000_000_000
 
@@ -170,7 +170,7 @@ def _verdict(
 def _words(speed: float | None, memory: int) -> str:
     uses = f"uses {_gb(memory)}"
     if speed is None:
-        return uses.capitalize()
+        return f"U{uses[1:]}"
     if speed < SLOW_TOKENS_PER_S:
         return f"Slow here: {_count(speed)} · {uses}"
     return f"About {_count(speed)} · {uses}"

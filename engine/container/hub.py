@@ -19,27 +19,25 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import httpcore2
 import httpx2
-from huggingface_hub import HfApi, ModelInfo, constants, get_session, hf_hub_url, parse_hf_uri
+from huggingface_hub import HfApi, constants, get_session, hf_hub_url, parse_hf_uri
 from huggingface_hub.errors import HfHubHTTPError, HfUriError, OfflineModeIsEnabled
 
 from engine import __version__
 from engine.container.json_file import shown
-from engine.container.manifest import check_key
+from engine.container.listing import licence, listed_files
 from engine.container.refusals import LATER, Answer, refusal
 from engine.container.remote import Interrupted, RemoteFile
-from engine.errors import BadContainer, BadOption, DownloadFailed
+from engine.errors import BadOption, DownloadFailed
 
 log = logging.getLogger(__name__)
 
 STALL_S = 10.0  # without a byte, until a connection is given up
-LARGEST_FILE = 1 << 42  # bytes; a size beyond is a lie
 _CONNECT_S = 10.0
 _MOST_REDIRECTS = 5
 _READ_BYTES = 1 << 20
 _AGENT = f"martlet/{__version__}"
 _PUBLIC = ("https://huggingface.co", "https://hf.co")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_SHA1 = re.compile(r"[0-9a-f]{40}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def hub_endpoint() -> str:
@@ -115,9 +113,11 @@ class Hub:
                 token=self.token or False,
                 timeout=self.stall_s,
             )
-        if not isinstance(info.sha, str) or not _SHA1.fullmatch(info.sha):
+        if not isinstance(info.sha, str) or not _COMMIT.fullmatch(info.sha):
             raise DownloadFailed(f"{_host(page)} names no version of {id}.", LATER)
-        return HubRepository(self, id, info.sha, _files(info), _licence(info))
+        return HubRepository(
+            self, id, info.sha, listed_files(info.siblings or (), id), licence(info.tags)
+        )
 
     def search(self, query: str, tag: str, limit: int) -> list[dict[str, Any]]:
         """What the hub says of models that match `query` and carry `tag`, the most used first."""
@@ -364,39 +364,3 @@ def _wait_s(response: httpx2.Response) -> float | None:
 def _host(url: str) -> str:
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2] or "the server"
-
-
-def _files(info: ModelInfo) -> dict[str, RemoteFile]:
-    """All files, by names that stay in their folder."""
-    where = f"{info.id}'s list of files"
-    found = {}
-    for sibling in info.siblings or []:
-        name = sibling.rfilename
-        if not isinstance(name, str):
-            raise BadContainer(f"{where} names {shown(name)}.", "Do not use this model.")
-        sha256 = sibling.lfs.sha256 if sibling.lfs else None
-        found[check_key(name, where)] = RemoteFile(
-            size=_size(sibling.lfs.size if sibling.lfs else sibling.size, where),
-            sha256=_matching(_SHA256, sha256),
-            git_sha1=None if sibling.lfs else _matching(_SHA1, sibling.blob_id),
-        )
-    return found
-
-
-def _size(value: object, where: str) -> int | None:
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value <= LARGEST_FILE:
-        raise BadContainer(f"{where} has a size of {shown(value)}.", "Do not use this model.")
-    return value
-
-
-def _matching(form: re.Pattern[str], value: object) -> str | None:
-    return value if isinstance(value, str) and form.fullmatch(value) else None
-
-
-def _licence(info: ModelInfo) -> str:
-    for tag in info.tags or []:
-        if isinstance(tag, str) and tag.startswith("license:"):
-            return tag.removeprefix("license:")[:60]
-    return ""

@@ -67,8 +67,7 @@ def disk_bytes(folder: Path) -> int:
 
 def _own_names(folder: Path) -> Iterator[str]:
     """The manifest first: what remains after a crash is no model."""
-    listed = _listed(folder)
-    yield from dict.fromkeys((*_OWN, *listed))
+    yield from dict.fromkeys((*_OWN, *_listed(folder)))
     if (folder / _EXPERTS).is_dir():
         for name in sorted(names_in(folder / _EXPERTS)):
             if name.startswith(("layer_", "layout.json")):
@@ -77,16 +76,14 @@ def _own_names(folder: Path) -> Iterator[str]:
     yield from (n for n in sorted(names_in(folder)) if n.endswith(TEMPORARY))
 
 
-def _listed(folder: Path) -> list[str]:
-    """Names in the manifest and in the journal; damaged ones name nothing."""
-    names: list[str] = []
+def _listed(folder: Path) -> Iterator[str]:
+    """Names in the manifest and in the journal that stay in the folder."""
     for source in (MANIFEST, JOURNAL):
-        try:
-            files = read_object(folder / source).get("files", ())
-            names += [check_key(str(name), source) for name in files]
-        except (BadContainer, TypeError):
-            continue
-    return names
+        with suppress(BadContainer):
+            files = read_object(folder / source).get("files")
+            for name in files if isinstance(files, dict | list) else ():
+                with suppress(BadContainer):
+                    yield check_key(str(name), source)
 
 
 def _delete(path: Path) -> int:

@@ -10,6 +10,7 @@ from engine.container.container import DENSE
 from engine.container.fit import ModelShape, shape_of
 from engine.container.hub import Hub, HubRepository
 from engine.container.layout import ExpertLayout, check_layout
+from engine.container.listing import licence
 from engine.container.remote import Remote
 from engine.install.prospect import look
 from engine.install.protocol import Found, Listing, LookUp, Offer, Search
@@ -44,14 +45,13 @@ def _listing(item: dict[str, Any], tag: str) -> Listing | None:
     container = "qpack" in tags or id.lower().endswith("qpack")
     if not container and "mlx" not in tags and item.get("library_name") != "mlx":
         return None
-    licences = [t for t in tags if isinstance(t, str) and t.startswith("license:")]
     return Listing(
         id=id,
         kind="container" if container else "checkpoint",
         downloads=_count(item.get("downloads")),
         likes=_count(item.get("likes")),
         gated=item.get("gated") not in (None, False),
-        licence=licences[0].removeprefix("license:")[:60] if licences else "",
+        licence=licence(tags),
     )
 
 

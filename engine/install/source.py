@@ -51,7 +51,7 @@ def parse_source(text: str) -> Source:
         link = parse_link(text)
         return HubSource(*link) if link else MirrorSource(_address(text))
     path = Path(os.path.expanduser(text))
-    if text.startswith(("/", "~", "./", "../")) or path.is_dir():
+    if text.startswith(("/", "~", "./", "../")) or (text and path.is_dir()):
         return FolderSource(Path(os.path.abspath(path)))
     id, revision = text.partition("@")[::2]
     owner_and_name = "/".join(id.split("/")[:2])
