@@ -1,0 +1,122 @@
+"""`martlet serve`: from the options to an answer, and to the end."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+import engine.cli.serve
+from engine.cli import main, parser
+from engine.cli.serve import KEY_VARIABLE, server_settings
+from engine.errors import BadOption
+
+LOADING_S = 240  # the native core may have to be compiled first
+
+
+def settings(*options: str) -> engine.cli.serve.ServerSettings:
+    return server_settings(parser().parse_args(["serve", "demo", *options]))
+
+
+def test_options_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings().host == "127.0.0.1"
+    assert settings().api_key is None
+    monkeypatch.setenv(KEY_VARIABLE, "from-environment")
+    assert settings("--host", "0.0.0.0").api_key == "from-environment"
+    options = ("--port", "99", "--queue", "3", "--api-key", "mine")
+    pages = ("--allow-origin", "https://a.example", "--allow-origin", "https://b.example")
+    chosen = settings(*options, *pages, "--allow-host", "den.local")
+    assert (chosen.port, chosen.queue_limit, chosen.api_key) == (99, 3, "mine")
+    assert chosen.allowed_origins == ("https://a.example", "https://b.example")
+    assert chosen.allowed_hosts == ("den.local",)
+    monkeypatch.delenv(KEY_VARIABLE)
+    with pytest.raises(BadOption, match="--api-key"):
+        settings("--host", "0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["demo", "--host", "0.0.0.0"], 2, "--api-key"),
+        (["demo", "--host", "no such host", "--api-key", "k"], 2, "Give an address"),
+        (["demo", "--host", "a" * 300, "--api-key", "k"], 2, "Give an address"),
+        (["demo", "--port", "0", "--memory", "lots"], 2, "'lots' is not a size"),
+        (["no-such-model", "--port", "0"], 3, "no-such-model"),
+    ],
+)
+def test_faults_are_one_line(
+    options: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *options]) == code
+    _, err = capsys.readouterr()
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["serve", "demo", "--port", str(port)]) == 1
+    assert f"port {port}" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engine.cli.serve, "EXTRA", ("no_such_package",))
+    assert main(["serve", "demo"]) == 1
+    assert "Install martlet[server]" in capsys.readouterr().err
+
+
+@contextmanager
+def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command in a process of its own, and the URL that it says."""
+    command = [sys.executable, "-m", "engine.cli", "serve", "demo", "--port", "0", *options]
+    environment = {**os.environ, KEY_VARIABLE: "sk-secret"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr
+            said = process.stderr.readline()
+            url = re.search(r"http://\S+/v1", said)
+            assert url, said
+            yield process, url[0]
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_a_signal(number: signal.Signals) -> None:
+    """Even while an answer is written, which is broken off and does not look done."""
+    body = {
+        "messages": [{"role": "user", "content": "Tell me a story about a brave mouse."}],
+        "logit_bias": {"0": -100, "2": -100},  # no end of its own
+        "stream": True,
+    }
+    with running() as (process, url):
+        assert httpx.get(f"{url}/models", trust_env=False).status_code == 401
+        with httpx.stream(
+            "POST",
+            f"{url}/chat/completions",
+            json=body,
+            headers={"Authorization": "Bearer sk-secret"},
+            timeout=LOADING_S,
+            trust_env=False,
+        ) as response:
+            lines = response.iter_lines()
+            assert "assistant" in next(lines)
+            process.send_signal(number)
+            rest = "\n".join(lines)
+        assert "The server is stopping." in rest
+        assert "[DONE]" not in rest
+        assert process.wait(LOADING_S) == 0
+        assert process.stderr
+        log = process.stderr.read()
+    assert "prompt tokens" in log
+    assert "Traceback" not in log
+    assert "sk-secret" not in log
