@@ -109,7 +109,6 @@ class MemoryKeeper:
         )
         before = model.plan.slots_bytes
         self._resize(count)
-        machine.return_freed()
         self._begin_plan()
         after = f"{_change(before, model.plan.slots_bytes)}, {count} experts a layer."
         return Change(self.level, f"Expert pool {after}")
@@ -160,20 +159,26 @@ class MemoryKeeper:
             self._live.prefixes.spill_old()
             mx.synchronize()
             mx.clear_cache()
-        before = model.plan.slots_bytes
-        if decision.slots != facts.slots:
-            self._resize(decision.slots)
-        if decision.spill or decision.slots < facts.slots:
             machine.return_freed()
         if decision.slots == facts.slots:
             return None
+        before = model.plan.slots_bytes
+        self._resize(decision.slots)
         return Change(decision.strain, _told(decision, facts, before, model.plan.slots_bytes))
 
     def _resize(self, count: int) -> None:
-        """Layer by layer: at most one layer is there twice."""
-        model = self._model
-        for layer in range(model.container.layout.layer_count):
+        """Layer by layer: at most one layer is there twice.
+
+        Where memory is to be freed there may be none for that: then the first layer makes room.
+        """
+        model, floor = self._model, self._model.config.experts_per_token
+        shrinks = count < model.plan.slots_per_layer
+        if shrinks:
+            model.cache.resize(0, floor)
+        for layer in reversed(range(model.config.layer_count)):
             model.cache.resize(layer, count)
+            if shrinks:
+                machine.return_freed()
         pool = count * self._row_bytes
         model.plan = replace(model.plan, slots_per_layer=count, slots_bytes=pool)
         self._resized_at = self._live.pace
