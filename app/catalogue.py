@@ -36,8 +36,12 @@ def offer_of(found: wire.Offer, folder: Path) -> Offer:
 
 def machine(folder: Path, read_bytes_per_s: float | None) -> Machine:
     """This one, with the disk on which `folder` is or would be."""
-    free = shutil.disk_usage(nearest(folder)).free
-    return Machine(machine_bytes(), _bandwidth(), read_bytes_per_s, free)
+    return Machine(machine_bytes(), _bandwidth(), read_bytes_per_s, free_bytes(folder))
+
+
+def free_bytes(folder: Path) -> int:
+    """What is free on the disk on which `folder` is or would be."""
+    return shutil.disk_usage(nearest(folder)).free
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from typing import Any
 
 from app.download import Download, Progress, State, Trouble
 from engine.records import from_json, to_json
@@ -47,13 +48,18 @@ def _values(download: Download) -> tuple[object, ...]:
     )
 
 
-def _download(row: tuple[object, ...]) -> Download:
+def _download(row: tuple[Any, ...]) -> Download:
+    """STRICT columns, written by `_values` alone: the types are right."""
     id, name, variant, source, target, state, repair, anyway, done, total, trouble = row
     return Download(
-        *(str(text) for text in (id, name, variant, source, target)),
-        state=state,  # type: ignore[arg-type]  # only kept_state() is ever written
+        id=id,
+        name=name,
+        variant=variant,
+        source=source,
+        target=target,
+        state=state,
         repair=bool(repair),
         anyway=bool(anyway),
-        progress=Progress(done=done, total=total),  # type: ignore[arg-type]  # STRICT integers
-        trouble=from_json(Trouble, json.loads(str(trouble))) if trouble else None,
+        progress=Progress(done=done, total=total),
+        trouble=from_json(Trouble, json.loads(trouble)) if trouble else None,
     )

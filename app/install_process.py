@@ -107,7 +107,7 @@ class InstallProcess(QObject):
         self.heard.emit(event)
 
     def _read_log(self) -> None:
-        text = self._process.readAllStandardError().data().decode(errors="replace")
+        text = bytes(self._process.readAllStandardError().data()).decode(errors="replace")
         for line in text.splitlines():
             install_log.info("%s", line)
 

@@ -8,7 +8,7 @@ Threading: lives on the UI thread, and so does its signal.
 import threading
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QFile, QObject, Signal
 
 from app.catalogue import fits_of, machine
 from app.download import Installed, InstalledState
@@ -53,6 +53,12 @@ class InstalledList(QObject):
         folders = (self._folder, *map(Path, self._settings.settings.model_folders))
         self._thread = threading.Thread(target=self._look, args=(folders,), name="installed")
         self._thread.start()
+
+    def trash(self, path: str) -> bool:
+        """Move a model to the Trash; whether that could be done."""
+        moved = QFile.moveToTrash(path)
+        self.refresh()
+        return bool(moved)
 
     def close(self) -> None:
         """Nothing is told any more."""

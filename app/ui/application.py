@@ -13,13 +13,14 @@ from app.blocks.typesetter import Typesetter
 from app.conversation import Failure
 from app.crash import make_report
 from app.settings import Appearance, Settings
-from app.ui import theme
+from app.ui import sheets, theme
 from app.ui.appearance import apply_appearance
 from app.ui.attention import Attention
 from app.ui.commands.table import commands
 from app.ui.crash_sheet import CrashSheet
 from app.ui.main_window import MainWindow
 from app.ui.menus import PLACES, Menus
+from app.ui.models_window.window import ModelsWindow
 from app.ui.settings.answering import AnsweringPage
 from app.ui.settings.folders import FoldersPage, reveal
 from app.ui.settings.general import GeneralPage
@@ -50,6 +51,7 @@ class Application(QObject):
         self._typesetter = Typesetter(self)  # one process colours the code of all windows
         self._windows: list[MainWindow] = []  # the front one first
         self._settings_window: SettingsWindow | None = None
+        self._models_window: ModelsWindow | None = None
         self._crash_sheet: CrashSheet | None = None
         self._appearance: Appearance | None = None  # as it was applied last
         own = (command.name for command in commands() if not command.needs_window)
@@ -80,8 +82,9 @@ class Application(QObject):
 
     def close(self) -> None:
         """Keep the windows' state and close them."""
-        if self._settings_window is not None:
-            self._settings_window.close()
+        for extra in (self._settings_window, self._models_window):
+            if extra is not None:
+                extra.close()
         for window in self.windows:
             window.close()
         self._typesetter.close()
@@ -125,6 +128,15 @@ class Application(QObject):
         self._settings_window.show()
         self._raise(self._settings_window)
 
+    def show_models(self) -> None:
+        """The Models window."""
+        if self._models_window is None:
+            models = ModelsWindow(self._workspace, paths.models_folder(self._data))
+            models.chosen.connect(self._use_model)
+            self._models_window = models
+        self._models_window.show()
+        self._raise(self._models_window)
+
     def reveal_logs(self) -> None:
         """The folder of log files."""
         reveal(paths.log_folder())
@@ -152,8 +164,14 @@ class Application(QObject):
         sheet.open()
 
     def quit(self) -> None:
-        """Save, stop, end. Nothing is asked: nothing can be lost."""
-        QApplication.quit()
+        """Save, stop, end. Nothing can be lost; of downloads it is said that they will go on."""
+        count = self._workspace.downloads.at_work
+        parent = QApplication.activeWindow() or (self._windows[0] if self._windows else None)
+        if count and parent is not None:
+            said = self.tr("%n download(s) will resume next time.", "", count)
+            sheets.confirm(parent, said, self.tr("Quit"), QApplication.quit)
+        else:
+            QApplication.quit()
 
     def summon(self, files: Sequence[str] = ()) -> None:
         """Come to the front, with a window, and take the files to where one writes."""
@@ -163,6 +181,12 @@ class Application(QObject):
             self.new_window()
         if files:
             self._windows[0].take_files([Path(file) for file in files])
+
+    def _use_model(self, path: str) -> None:
+        if self._windows:
+            self._windows[0].models.choose(path)
+        else:
+            self._workspace.settings.update(model=path)
 
     def _load_model(self) -> None:
         """Only if the person asked for it: a model may be most of what the machine can hold."""
@@ -190,8 +214,10 @@ class Application(QObject):
             self._closing.start()
         self._windows.remove(window)
         self._refresh.start()
-        if not self._windows and self._qt.quitOnLastWindowClosed() and self._settings_window:
-            self._settings_window.close()  # Settings alone do not keep the application
+        if not self._windows and self._qt.quitOnLastWindowClosed():
+            for extra in (self._settings_window, self._models_window):
+                if extra is not None:
+                    extra.close()  # they alone do not keep the application
 
     def _raise(self, window: QWidget) -> None:
         window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
@@ -279,6 +305,7 @@ class Application(QObject):
         self.fault.connect(self._on_fault, queued)
         self._workspace.engine.bug_found.connect(self._on_fault)
         self._workspace.store.bug_found.connect(self._on_fault)
+        self._workspace.downloads.bug_found.connect(self._on_fault)
         self._workspace.store.failed.connect(self._on_failure)
         self._workspace.engine.failed.connect(self._on_failure)
         self._workspace.settings.changed.connect(self._on_settings)

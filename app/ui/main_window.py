@@ -241,6 +241,7 @@ class MainWindow(QMainWindow):
         self.panels.changed.connect(self.commands_changed)
         self.panels.sidebar_resized.connect(self.toolbar.follow_sidebar)
         self.toolbar.model.set_menu_filler(self.models.fill_menu)
+        self.pane.start.models_wanted.connect(self.actions_by_name["show_models"].trigger)
 
     def _show_chosen(self, conversation_id: str, message_id: str | None) -> None:
         if self.chat.conversation is None or self.chat.conversation.id != conversation_id:

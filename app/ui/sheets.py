@@ -32,6 +32,17 @@ def ask(
     return sheet
 
 
+def confirm(parent: QWidget, said: str, verb: str, agreed: Callable[[], object]) -> QMessageBox:
+    """Say what follows from something that loses nothing; `verb` names the button that does it."""
+    sheet = _message(parent, said, "")
+    act = sheet.addButton(verb, QMessageBox.ButtonRole.AcceptRole)
+    sheet.setEscapeButton(sheet.addButton(QMessageBox.StandardButton.Cancel))
+    sheet.setDefaultButton(act)
+    sheet.buttonClicked.connect(lambda button: agreed() if button is act else None)
+    sheet.open()
+    return sheet
+
+
 def save_file(
     parent: QWidget, title: str, name: str, kinds: str, chosen: Callable[[str], object]
 ) -> QFileDialog:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLa
 from app.ui import theme
 from app.ui.label import Label
 from app.ui.theme import SPACE, Role, color
+from app.ui.transcript.quiet_button import QuietButton
 
 PROMPT_WIDTH = 110 * SPACE
 
@@ -16,9 +17,11 @@ class StartPage(QWidget):
 
     Signals:
         asked: the words of a prompt that was pressed; they are to be sent.
+        models_wanted: the Models window.
     """
 
     asked = Signal(str)
+    models_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,12 +33,15 @@ class StartPage(QWidget):
         self._prompts = [PromptButton() for _ in range(3)]
         for button in self._prompts:
             button.clicked.connect(self._ask)
+        self._models = QuietButton(self, text=self.tr("Real models are a click away"))
+        self._models.clicked.connect(self.models_wanted)
         self._lay_out()
 
     def show_model(self, name: str, *, is_demo: bool) -> None:
         """Say what answers here, and offer prompts that it is good at; "" for no model."""
         for button in self._prompts:
             button.setVisible(bool(name))
+        self._models.setVisible(is_demo or not name)
         if not name:
             self._heading.setText(self.tr("Choose a model"))
             self._line.setText(
@@ -92,6 +98,7 @@ class StartPage(QWidget):
         column.addSpacing(5 * SPACE)
         for button in self._prompts:
             column.addWidget(button)
+        column.addWidget(self._models, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(4)
 
 

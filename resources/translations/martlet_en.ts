@@ -38,4 +38,14 @@
         </translation>
     </message>
 </context>
+<context>
+    <name>Application</name>
+    <message numerus="yes">
+        <source>%n download(s) will resume next time.</source>
+        <translation>
+            <numerusform>One download will resume next time.</numerusform>
+            <numerusform>%n downloads will resume next time.</numerusform>
+        </translation>
+    </message>
+</context>
 </TS>

@@ -20,6 +20,7 @@ from app.conversation import (
     Message,
     TitleSource,
 )
+from app.download import Download
 from app.engine_state import EngineState, EngineStats, MemoryPlan, ModelFacts
 from app.settings import Settings
 from app.workspace import Workspace
@@ -250,6 +251,85 @@ class WindowChat(FakeChat):
         self.conversation_changed.emit(conversation)
 
 
+class FakeDownloads(Calls):
+    """A queue that a test sets."""
+
+    changed = Signal(object)
+    installed = Signal(str)
+    cancelled = Signal(object)
+    bug_found = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.downloads: tuple[Download, ...] = ()
+        self.at_work = 0
+
+    def become(self, *downloads: Download) -> None:
+        self.downloads = downloads
+        self.changed.emit(downloads)
+
+    def add(self, source: str, name: str, variant: str = "") -> None:
+        self.note("add", source, name, variant)
+
+    def repair(self, path: str, source: str, name: str) -> None:
+        self.note("repair", path, source, name)
+
+    def pause(self, download_id: str) -> None:
+        self.note("pause", download_id)
+
+    def resume(self, download_id: str, *, anyway: bool = False) -> None:
+        self.note("resume", download_id, anyway)
+
+    def cancel(self, download_id: str) -> None:
+        self.note("cancel", download_id)
+
+
+class FakeHubQuery(Calls):
+    """A hub that a test answers for."""
+
+    found = Signal(str, object)
+    offered = Signal(object)
+    failed = Signal(str, object)
+
+    def search(self, words: str) -> None:
+        self.note("search", words)
+
+    def look_up(self, source: str) -> None:
+        self.note("look_up", source)
+
+    def forget(self) -> None:
+        self.note("forget")
+
+
+class FakeInstalledList(Calls):
+    """Models that a test sets."""
+
+    changed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_trash = True
+
+    def refresh(self) -> None:
+        self.note("refresh")
+
+    def trash(self, path: str) -> bool:
+        self.note("trash", path)
+        return self.has_trash
+
+
+class FakeKeychain:
+    """A keychain in memory."""
+
+    def __init__(self) -> None:
+        self.token: str | None = None
+        self.keeps = True
+
+    def save(self, token: str) -> bool:
+        self.token = token
+        return self.keeps
+
+
 class FakeWorkspace(QObject):
     """All of them together."""
 
@@ -259,6 +339,10 @@ class FakeWorkspace(QObject):
         self.engine = FakeEngine()
         self.library = FakeLibrary()
         self.store = FakeStore()
+        self.downloads = FakeDownloads()
+        self.hub = FakeHubQuery()
+        self.installed = FakeInstalledList()
+        self.keychain = FakeKeychain()
         self.chats: list[WindowChat] = []
 
     def new_chat(self) -> WindowChat:

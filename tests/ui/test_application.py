@@ -288,3 +288,29 @@ def test_state_is_kept_in_the_data_folder(application: Application, data: Path) 
     application.save_state()
     state = QSettings(str(paths.window_file(data)), QSettings.Format.IniFormat)
     assert state.value("windows/0/geometry") is not None
+
+
+def test_quitting_says_that_downloads_will_resume(
+    application: Application, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[bool] = []
+    monkeypatch.setattr(QApplication, "quit", lambda: ended.append(True))
+    workspace.downloads.at_work = 2
+    application.run("quit")
+    (sheet,) = application.windows[0].findChildren(QMessageBox)
+    assert "will resume next time" in sheet.text()
+    assert ended == []
+    next(button for button in sheet.buttons() if button.text() == "Quit").click()
+    assert ended == [True]
+
+
+def test_the_models_window_opens_from_the_start_page(
+    application: Application, workspace: FakeWorkspace
+) -> None:
+    (window,) = application.windows
+    window.pane.start.models_wanted.emit()
+    models = application._models_window
+    assert models is not None
+    assert models.isVisible()
+    models.chosen.emit(MODEL)
+    assert workspace.settings.settings.model == MODEL

@@ -87,5 +87,5 @@ class ModelCommands:
             action.triggered.connect(lambda _=False, path=model.path: self.choose(path))
             menu.addAction(action)
         menu.addSeparator()
-        for name in ("load_model", "unload_model", "open_model"):
+        for name in ("load_model", "unload_model", "show_models", "open_model"):
             menu.addAction(self._window.actions_by_name[name])

@@ -170,7 +170,12 @@ def _model() -> MenuTable:
         Command("unload_model", translate("commands", "Unload from Memory"), ("Ctrl+Alt+U",)),
         Command("restart_engine", translate("commands", "Restart Engine")),
     )
-    choose = (Command("open_model", translate("commands", "Open Model…"), (Std.Open,)),)
+    choose = (
+        Command(
+            "show_models", translate("commands", "Models…"), ("Ctrl+Shift+M",), needs_window=False
+        ),
+        Command("open_model", translate("commands", "Open Model…"), (Std.Open,)),
+    )
     return MenuTable("model", translate("commands", "Model"), (memory, choose))
 
 
