@@ -15,6 +15,7 @@ from typing import Literal
 
 from engine.config import ModelConfig
 from engine.container.layout import ExpertLayout
+from engine.container.volume import wanted_room
 from engine.memory.share import pool_bytes
 
 USED_BANDWIDTH = 0.7  # of the memory's nominal rate, reached by good kernels
@@ -22,7 +23,6 @@ LAYER_S = 0.0002  # a layer's routing from the GPU to the CPU, or as much for la
 SLOW_TOKENS_PER_S = 3.0
 PROGRAM_BYTES = 1_150_000_000  # conversation, scratch, the program: as planned for these families
 STAGED_EXPERTS = 16  # a group of a sweep; two are in memory
-MARGIN_BYTES = 2_000_000_000
 
 # Share of a layer's experts resident -> share of look-ups that hit, measured on long texts.
 _HITS = (
@@ -159,7 +159,7 @@ def _verdict(
             f"Needs {_gb(shape.floor_bytes)} for itself; this machine has "
             f"{_gb(machine.memory_bytes)} in all."
         )
-    missing = shape.disk_bytes * 11 // 10 + MARGIN_BYTES - machine.free_bytes
+    missing = wanted_room(shape.disk_bytes) - machine.free_bytes
     if missing > 0 and not installed:
         return "disk", f"{_gb(missing)} more disk space needed."
     if speed is not None and speed < SLOW_TOKENS_PER_S:

@@ -9,7 +9,7 @@ The token goes to the hub's origins alone: each redirect is followed here, and d
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -119,10 +119,12 @@ class Hub:
             self, id, info.sha, listed_files(info.siblings or (), id), licence(info.tags)
         )
 
-    def search(self, query: str, tag: str, limit: int) -> list[dict[str, Any]]:
-        """What the hub says of models that match `query` and carry `tag`, the most used first."""
+    def search(self, query: str, tags: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """What the hub says of models that match `query` and carry all `tags`, most used first."""
         url = f"{self.address}/api/models"
-        asked = {"search": query, "filter": tag, "sort": "downloads", "limit": str(limit)}
+        asked: dict[str, str | int | list[str]] = {
+            "search": query, "sort": "downloads", "limit": limit, "filter": list(tags)
+        }  # fmt: skip
         with _network_faults(url), self._refusals("the search", self.address):
             answer = get_session().get(
                 url, params=asked, headers=_headers(self._token_for(url)), timeout=self.stall_s
@@ -251,7 +253,8 @@ class HttpStream:
         connection = response.extensions.get("network_stream")
         with _network_faults(str(response.url)):
             parts = response.iter_raw()
-            if length is None or connection is None or response.http_version != "HTTP/1.1":
+            framed = "transfer-encoding" in response.headers or response.http_version != "HTTP/1.1"
+            if length is None or connection is None or framed:
                 yield from parts
                 return
             first = next(parts, b"")
@@ -328,7 +331,14 @@ def _network_faults(url: str) -> Iterator[None]:
     try:
         yield
     except httpx2.ConnectError as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            raise DownloadFailed(
+                f"{host} cannot prove that it is {host}.",
+                "Check this machine's clock, or name your network's certificate in SSL_CERT_FILE.",
+            ) from error
         raise Interrupted(f"{host} cannot be reached.") from error
+    except httpx2.ProxyError as error:
+        raise Interrupted(f"The proxy does not lead to {host}.") from error
     except (httpx2.TimeoutException, httpcore2.TimeoutException) as error:
         raise Interrupted(f"{host} has stopped sending.") from error
     except (httpx2.TransportError, httpcore2.NetworkError) as error:

@@ -5,6 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+MARGIN_BYTES = 2_000_000_000  # beside a tenth of the model: the system and its swap live there too
+
 
 @dataclass(frozen=True, slots=True)
 class Volume:
@@ -24,6 +26,11 @@ def volume_of(path: Path) -> Volume:
     while not os.path.ismount(mount):
         mount = mount.parent
     return Volume(mount, mount.name or "this disk", usage.free, usage.total)
+
+
+def wanted_room(model_bytes: int) -> int:
+    """What should be free for a model of that size."""
+    return model_bytes + model_bytes // 10 + MARGIN_BYTES
 
 
 def nearest(path: Path) -> Path:

@@ -96,7 +96,11 @@ class DirectInstall:
 
     def _write_large(self, wanted: Wanted) -> str:
         """As it comes."""
-        for _ in range(DAMAGED_TRIES):
+        for attempt in range(DAMAGED_TRIES):
+            if attempt:
+                self._site.hear(damaged(wanted.name))
+                self._site.tally.found(-self._path(wanted).stat().st_size)
+                self._empty(wanted)
             digest = Digest(wanted)
             try:
                 self._append(wanted, digest)
@@ -105,9 +109,7 @@ class DirectInstall:
             else:
                 if digest.is_right:
                     return digest.sha256
-            self._site.hear(damaged(wanted.name))
-            self._site.tally.found(-self._path(wanted).stat().st_size)
-            self._empty(wanted)
+        self._empty(wanted)
         raise always_damaged(wanted.name, self._remote)
 
     def _append(self, wanted: Wanted, digest: Digest) -> None:

@@ -6,6 +6,7 @@ What it does is the same in the process of its own (`engine.install.__main__`) a
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from engine.install.repair import RoutedRepair
 from engine.install.room import free_remedy, full_message
 from engine.install.routed import RoutedInstall
 from engine.install.site import Site
-from engine.install.source import is_container, open_remote, parse_source
+from engine.install.source import canonical, is_container, open_remote, parse_source
 from engine.install.stop import Stop
 from engine.install.tally import Tally
 
@@ -48,6 +49,7 @@ def run(start: Start, hear: Callable[[Event], None], stop: Stop) -> Outcome:
     folder = Path(os.path.abspath(os.path.expanduser(start.target)))
     site = make_site(folder, start.source, start.patience, hear, stop, anyway=start.anyway)
     try:
+        site = replace(site, source=canonical(parse_source(start.source)))
         if is_unplugged(folder):
             return _unplugged(folder)
         with Claim(folder) as claim:

@@ -18,7 +18,7 @@ from engine.install.raw import look_raw
 from engine.install.site import Site
 from engine.install.source import is_container, open_remote, parse_source
 
-TAGS = ("qpack", *FAMILIES)
+MOST_CONTAINERS = 100  # on the hub; they have no tag, only their names
 
 
 def search(ask: Search) -> Found:
@@ -27,23 +27,23 @@ def search(ask: Search) -> Found:
     Raises Interrupted or a MartletError.
     """
     hub = Hub(ask.token)
-    found: dict[str, Listing] = {}
-    for tag in TAGS:
-        for item in hub.search(ask.query, tag, ask.limit):
-            listing = _listing(item, tag)
-            if listing is not None:
-                found.setdefault(listing.id, listing)
+    items = hub.search("qpack", (), MOST_CONTAINERS)
+    for family in FAMILIES:
+        items += hub.search(ask.query, (family, "mlx"), ask.limit)
+    found = {listing.id: listing for item in items if (listing := _listing(item, ask.query))}
     ranked = sorted(found.values(), key=lambda listing: -listing.downloads)
     return Found(ask.query, tuple(ranked[: ask.limit]))
 
 
-def _listing(item: dict[str, Any], tag: str) -> Listing | None:
-    """None for what is neither a container nor made with MLX, or makes no sense."""
+def _listing(item: dict[str, Any], query: str) -> Listing | None:
+    """None for what does not match or makes no sense."""
     id, tags = item.get("id"), item.get("tags")
     if not isinstance(id, str) or not isinstance(tags, list) or len(id) > 200:
         return None
-    container = "qpack" in tags or id.lower().endswith("qpack")
-    if not container and "mlx" not in tags and item.get("library_name") != "mlx":
+    if not all(word in id.lower() for word in query.lower().split()):
+        return None
+    container = id.lower().endswith("qpack")
+    if not container and not {"mlx", *FAMILIES} & {tag for tag in tags if isinstance(tag, str)}:
         return None
     return Listing(
         id=id,

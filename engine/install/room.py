@@ -2,17 +2,16 @@
 
 from pathlib import Path
 
-from engine.container.volume import Volume, volume_of
+from engine.container.volume import Volume, volume_of, wanted_room
 from engine.errors import NotEnoughDisk
 
-MARGIN_BYTES = 2_000_000_000  # beside a tenth of the model: the system and its swap live there too
 LOW_WATER_BYTES = 200_000_000  # below it an installation stops before the disk does
 
 
 def check_room(target: Path, total_bytes: int, there_bytes: int = 0) -> None:
     """Raise NotEnoughDisk where `total_bytes`, of which some are there, will not fit well."""
     volume = volume_of(target)
-    missing = total_bytes + total_bytes // 10 + MARGIN_BYTES - there_bytes - volume.free_bytes
+    missing = wanted_room(total_bytes) - there_bytes - volume.free_bytes
     if missing > 0:
         raise NotEnoughDisk(full_message(volume, total_bytes - there_bytes), free_remedy(missing))
 

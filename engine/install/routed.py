@@ -73,13 +73,14 @@ class RoutedInstall:
         size = self._prospect.shards[shard].size or 0
         if self._installation.done(shard) == size and not gaps.stand(self._site.folder, shard):
             return  # the gaps go when the shard is checked
-        for _ in range(DAMAGED_TRIES):
+        for attempt in range(DAMAGED_TRIES):
+            if attempt:
+                self._site.hear(damaged(shard))
             if self._pour(shard, size):
                 with self._site.writing(), self._turn:
                     self._installation.checkpoint(shard, size)
                     gaps.drop(self._site.folder, shard)
                 return
-            self._site.hear(damaged(shard))
             self._site.tally.found(-size)
             self._start_over(shard)
         raise always_damaged(shard, self._remote)

@@ -23,7 +23,7 @@ class Site:
     """Where, and with whom."""
 
     folder: Path
-    source: str  # as Start named it
+    source: str  # by its one name
     retrier: Retrier
     stop: Stop
     tally: Tally

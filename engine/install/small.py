@@ -45,13 +45,14 @@ def read_wanted(site: Site, remote: Remote, wanted: Wanted, limit: int) -> bytes
             REDOWNLOAD,
         )
     fetcher = site.fetcher(remote)
-    for _ in range(DAMAGED_TRIES):
+    for attempt in range(DAMAGED_TRIES):
+        if attempt:
+            site.hear(damaged(wanted.name))
         data = fetcher.read(wanted.name, limit)
         digest = Digest(replace(wanted, size=len(data)))
         digest.update(data)
         if digest.is_right and wanted.size in (None, len(data)):
             return data
-        site.hear(damaged(wanted.name))
     raise always_damaged(wanted.name, remote)
 
 

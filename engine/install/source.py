@@ -59,6 +59,17 @@ def parse_source(text: str) -> Source:
     return HubSource(check_id(owner_and_name), revision or None, folder)
 
 
+def canonical(source: Source) -> str:
+    """One name for one model, however it was named; without a revision."""
+    match source:
+        case HubSource(id, _, folder):
+            return f"{id}/{folder}" if folder else id
+        case MirrorSource(address):
+            return address
+        case FolderSource(path):
+            return str(path)
+
+
 def _address(text: str) -> str:
     parts = urlsplit(text)
     if parts.username or parts.password or parts.query or parts.fragment or not parts.hostname:

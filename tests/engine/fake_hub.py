@@ -223,11 +223,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _search(self) -> None:
         asked = parse_qs(urlsplit(self.path).query)
-        wanted, tag = asked["search"][0].lower(), asked["filter"][0]
+        wanted, tags = asked["search"][0].lower(), set(asked.get("filter", ()))
         self._json([
             {"id": id, "tags": list(r.tags), "downloads": 5, "likes": 2, "gated": r.gated}
             for id, r in self.hub.repositories.items()
-            if wanted in id.lower() and tag in r.tags
+            if wanted in id.lower() and tags <= set(r.tags)
         ])  # fmt: skip
 
     def _details(self, rest: str) -> None:

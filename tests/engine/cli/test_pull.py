@@ -37,7 +37,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, container: Path) -> Iterator[FakeHub]:
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The models folder of these tests."""
     monkeypatch.setenv("MARTLET_MODELS", str(tmp_path / "models"))
-    monkeypatch.setattr("engine.install.room.MARGIN_BYTES", 0)
+    monkeypatch.setattr("engine.container.volume.MARGIN_BYTES", 0)
     monkeypatch.setattr("engine.install.room.LOW_WATER_BYTES", 0)
     return tmp_path / "models"
 
@@ -90,7 +90,7 @@ def test_what_is_not_there_has_its_code(hub: FakeHub, source: str, code: int) ->
 def test_a_full_disk_has_its_code(
     hub: FakeHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.install.room.MARGIN_BYTES", 10**18)
+    monkeypatch.setattr("engine.container.volume.MARGIN_BYTES", 10**18)
     assert main(["pull", MODEL]) == 7
     assert "Nothing is lost" in capsys.readouterr().err
 

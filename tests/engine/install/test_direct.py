@@ -298,3 +298,12 @@ def test_another_model_in_the_folder_is_left_alone(
     outcome = installer.run("acme/Other")
     assert isinstance(outcome, Failed)
     assert f"holds a model from {MODEL}" in outcome.message
+
+
+def test_one_model_may_be_named_in_several_ways(
+    hub: FakeHub, container: Path, installer: Installer
+) -> None:
+    hub.add(MODEL, container)
+    hub.fail(LAYER, "status", status=503, times=QUICK.tries)
+    assert isinstance(installer.run(f"{hub.endpoint}/{MODEL}"), Failed)
+    assert isinstance(installer.run(MODEL), Done)

@@ -162,7 +162,8 @@ def test_it_sleeps_through_a_stop_and_wakes(
 
 
 def test_search_lists_what_can_be_run(hub: FakeHub, container: Path) -> None:
-    hub.add(MODEL, container, tags=("qpack", "license:apache-2.0"))
+    hub.add(MODEL, container, tags=("license:apache-2.0",))
+    hub.add("acme/Other-qpack", container)
     hub.add("acme/Tiny-MLX", container, tags=("mlx", "qwen3_next"), gated=True)
     hub.add("acme/Tiny-GGUF", container, tags=("gguf", "qwen3_next"))
     process = Process(hub, Search("tiny", token=TOKEN))

@@ -98,7 +98,7 @@ def test_a_shard_that_stays_damaged_is_said_to_be(
     assert f"{SHARD} arrived damaged 3 times" in outcome.message
     assert (
         installer.heard(Notice)
-        == [Notice(f"{SHARD} arrived damaged; it alone is fetched again.")] * 3
+        == [Notice(f"{SHARD} arrived damaged; it alone is fetched again.")] * 2
     )
     with pytest.raises(BadContainer):
         open_container(installer.target)
