@@ -126,7 +126,7 @@ class ThreadedReader:
             except (OSError, EOFError):
                 self._files.read(request)
         except (OSError, EOFError) as error:
-            return _failure(request, getattr(error, "strerror", None) or error)
+            return failure(request, getattr(error, "strerror", None) or error)
         return None
 
 
@@ -153,7 +153,7 @@ class _Batch:
         with self._lock:
             dropped = tuple(sorted(self._queued))
             for position in dropped:
-                self._answers[position] = _failure(self.requests[position], "cancelled")
+                self._answers[position] = failure(self.requests[position], "cancelled")
             self._queued.clear()
             self._settle(len(dropped))
         return dropped
@@ -189,36 +189,38 @@ class OpenFiles:
     """Descriptors by path, shared by threads. One that failed is forgotten: the next is fresh."""
 
     def __init__(self) -> None:
-        self._files: dict[Path, _OpenFile] = {}
+        self._files: dict[Path, OpenFile] = {}
         self._lock = threading.Lock()
 
     def read(self, request: ReadRequest) -> None:
         """Fill the request's views. Raises OSError, or EOFError where the file is too short."""
-        file = self._get(request.path)
+        file = self.open(request.path)
         try:
             _fill(file.descriptor, request.views, request.offset)
         except (OSError, EOFError):
-            self._forget(request.path, file)
+            self.forget(request.path, file)
             raise
 
     def close(self) -> None:
         with self._lock:
             self._files.clear()
 
-    def _get(self, path: Path) -> "_OpenFile":
+    def open(self, path: Path) -> "OpenFile":
+        """The descriptor that all share, as long as it does not fail."""
         with self._lock:
             file = self._files.get(path)
             if file is None:
-                file = self._files[path] = _OpenFile(path)
+                file = self._files[path] = OpenFile(path)
             return file
 
-    def _forget(self, path: Path, file: "_OpenFile") -> None:
+    def forget(self, path: Path, file: "OpenFile") -> None:
+        """It failed; those who still read from it keep it."""
         with self._lock:
             if self._files.get(path) is file:
                 del self._files[path]
 
 
-class _OpenFile:
+class OpenFile:
     """A descriptor that closes with its last user: another thread may be reading from it."""
 
     def __init__(self, path: Path) -> None:
@@ -251,7 +253,8 @@ def _unfilled(views: list[memoryview], count: int) -> list[memoryview]:
     return []
 
 
-def _failure(request: ReadRequest, reason: object) -> ReadFailed:
+def failure(request: ReadRequest, reason: object) -> ReadFailed:
+    """The answer to a request that was not fulfilled."""
     return ReadFailed(
         f"Expert {request.expert} of layer {request.layer} could not be read from "
         f"{request.path}: {reason}.",

@@ -32,7 +32,7 @@ static inline int chunk_rows(const Matrix *w, int rows)
 static inline size_t product_scratch(const Matrix *w, int n)
 {
     size_t groups = w->bits ? (size_t)(w->in / w->group) : 0;
-    return (size_t)n * ((size_t)w->in + 16) + 256 + 9 * groups;
+    return (size_t)n * ((size_t)w->in + 16) + 9 * groups;
 }
 
 #endif

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_void_p
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from engine.native import library
 
@@ -83,6 +86,10 @@ class AttentionArrays(ctypes.Structure):
     )
 
 
+READ_REQUEST = np.dtype([("offset", np.int64), ("file", np.int32), ("places", np.int32)])
+PLACE = np.dtype([("address", np.uintp), ("bytes", np.uintp)])  # struct iovec
+
+
 class NativeCore:
     """The loaded library. Every call computes in float32 on all threads and returns when done."""
 
@@ -108,6 +115,15 @@ class NativeCore:
         self._attention = self._function(
             "martlet_attention", POINTER(Attention), POINTER(AttentionArrays), c_int
         )
+        self._open_reader = self._function("martlet_reader_open", c_int, c_void_p, result=c_void_p)
+        self._close_reader = self._function("martlet_reader_close", c_void_p, result=None)
+        self._free_reader = self._function("martlet_reader_free", c_void_p, result=None)
+        self._submit = self._function(
+            "martlet_submit", c_void_p, c_void_p, c_int, c_void_p, c_int, result=c_void_p
+        )
+        self._wait = self._function("martlet_wait", c_void_p, c_void_p, result=None)
+        self._cancel = self._function("martlet_cancel", c_void_p, c_void_p)
+        self._free_batch = self._function("martlet_batch_free", c_void_p, result=None)
         self.threads = _usable_cores()
 
     @property
@@ -174,10 +190,38 @@ class NativeCore:
         """Norms, partial RoPE, causal attention and output gate; the new rows go to the cache."""
         _check(self._attention(byref(w), byref(arrays), rows))
 
-    def _function(self, name: str, *arguments: type) -> Callable[..., int]:
+    def open_reader(self, threads: int) -> int:
+        """A reader with threads of its own. Ends with `close_reader`, then `free_reader`."""
+        return _made(self._open_reader(threads, None))
+
+    def close_reader(self, reader: int) -> None:
+        """Drop what is queued, finish what is begun, end the threads."""
+        self._close_reader(reader)
+
+    def free_reader(self, reader: int) -> None:
+        """After `close_reader`, and after its batches."""
+        self._free_reader(reader)
+
+    def submit(self, reader: int, requests: int, count: int, places: int, lookahead: bool) -> int:
+        """Queue a batch: `count` of READ_REQUEST, and the PLACEs of all of them in order."""
+        return _made(self._submit(reader, requests, count, places, lookahead))
+
+    def wait(self, batch: int, answers: int) -> None:
+        """Block until every request has its answer (int64): 0, an errno, or -1 - the file's end."""
+        self._wait(batch, answers)
+
+    def cancel(self, batch: int, dropped: int) -> int:
+        """Drop what no thread has begun: how many, and their positions (int32)."""
+        return int(self._cancel(batch, dropped))
+
+    def free_batch(self, batch: int) -> None:
+        """When all of it has been answered."""
+        self._free_batch(batch)
+
+    def _function(self, name: str, *arguments: type, result: Any = c_int) -> Callable[..., Any]:
         function = self._library[name]
         function.argtypes = arguments
-        function.restype = c_int
+        function.restype = result
         return function
 
 
@@ -199,6 +243,12 @@ def _path() -> Path:
     if found is None:
         raise FileNotFoundError(f"no library lies in {library.FOLDER}")
     return found
+
+
+def _made(handle: int | None) -> int:
+    if handle is None:
+        raise MemoryError("the native core has no memory or no thread left")
+    return handle
 
 
 def _check(error: int) -> None:

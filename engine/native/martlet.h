@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #if defined(__GNUC__)
 #define MARTLET_API __attribute__((visibility("default")))
@@ -108,5 +109,41 @@ typedef struct {
 } AttentionArrays;
 
 MARTLET_API int martlet_attention(const Attention *w, const AttentionArrays *arrays, int rows);
+
+/* The expert reader. A request fills `places` memory regions, one after the other, with what the
+   open file holds from `offset` on. Requests come in batches; every one gets one answer: 0, an
+   errno (ECANCELED where it was dropped), or -1 - n where the file ends at byte n. */
+typedef struct Reader Reader;
+typedef struct Batch Batch;
+
+typedef struct {
+    int64_t offset;
+    int32_t file, places;
+} ReadRequest;
+
+struct iovec;
+typedef ssize_t (*Preadv)(int file, const struct iovec *places, int count, off_t offset);
+
+/* `read` stands for preadv in tests, else NULL. NULL where there is no memory or no thread. */
+MARTLET_API Reader *martlet_reader_open(int threads, Preadv read);
+
+/* Drops what is queued, finishes what is begun, ends the threads. Batches can still be waited for;
+   what is submitted afterwards is dropped. `free` only after this, and after its batches. */
+MARTLET_API void martlet_reader_close(Reader *reader);
+MARTLET_API void martlet_reader_free(Reader *reader);
+
+/* `places` are those of all requests in order; they are copied. Lookahead is read when no demand is
+   queued. NULL where memory is short. */
+MARTLET_API Batch *martlet_submit(Reader *reader, const ReadRequest *requests, int count,
+                                  const struct iovec *places, int lookahead);
+
+/* Blocks until every request is answered. */
+MARTLET_API void martlet_wait(Batch *batch, int64_t *answers);
+
+/* Drops the requests that no thread has begun: how many, and their positions. */
+MARTLET_API int martlet_cancel(Batch *batch, int32_t *dropped);
+
+/* Only when all requests have been answered. */
+MARTLET_API void martlet_batch_free(Batch *batch);
 
 #endif

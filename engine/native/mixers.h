@@ -1,26 +1,39 @@
 /* Inner loops of the token mixers. Included through kernels.h. */
 
-/* gate is changed: y[i] = y[i] * sigmoid(gate[i]), times gate[i] itself where `silu`. */
+INLINE void open_gates_part(float *y, const float *gate, int silu, int count)
+{
+    const vf g = load_part(gate, count), s = sigmoid(g);
+    store_part(y, load_part(y, count) * (silu ? g * s : s), count);
+}
+
+/* y[i] = y[i] * sigmoid(gate[i]), times gate[i] itself where `silu`. */
 INLINE void open_gates(float *y, const float *gate, int silu, int count)
 {
-    for (int i = 0; i < count; i += LANES) {
-        const int n = count - i < LANES ? count - i : LANES;
-        vf g = load_part(gate + i, n), s = sigmoid(g);
-        store_part(y + i, load_part(y + i, n) * (silu ? g * s : s), n);
-    }
+    int i = 0;
+    for (; i + LANES <= count; i += LANES)
+        open_gates_part(y + i, gate + i, silu, LANES);
+    if (i < count)
+        open_gates_part(y + i, gate + i, silu, count - i);
+}
+
+INLINE void convolve_part(const float *const *inputs, const float *taps, int width, int channels,
+                          int i, int count, float *y)
+{
+    vf sum = {0};
+    for (int w = 0; w < width; w++)
+        sum += load_part(inputs[w] + i, count) * load_part(taps + w * channels + i, count);
+    store_part(y + i, sum * sigmoid(sum), count);
 }
 
 /* Channels [0, count) of one token: y = silu(sum of taps[w] * inputs[w]), oldest first. */
 TARGET static void convolve(const float *const *inputs, const float *taps, int width, int count,
                             float *y)
 {
-    for (int i = 0; i < count; i += LANES) {
-        const int n = count - i < LANES ? count - i : LANES;
-        vf sum = {0};
-        for (int w = 0; w < width; w++)
-            sum += load_part(inputs[w] + i, n) * load_part(taps + w * count + i, n);
-        store_part(y + i, sum * sigmoid(sum), n);
-    }
+    int i = 0;
+    for (; i + LANES <= count; i += LANES)
+        convolve_part(inputs, taps, width, count, i, LANES, y);
+    if (i < count)
+        convolve_part(inputs, taps, width, count, i, count - i, y);
 }
 
 /* The gated delta rule for one token of one head; S (dv, dk) is updated:

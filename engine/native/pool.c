@@ -124,7 +124,7 @@ static void start(void)
 {
     while (pool.started < pool.threads) {
         void *thread = (void *)(intptr_t)pool.started;
-        if (pthread_create(&pool.workers[pool.started], NULL, worker, thread))
+        if (start_thread(&pool.workers[pool.started], worker, thread))
             return; /* fewer threads are slower, not wrong */
         pool.started++;
     }

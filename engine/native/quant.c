@@ -66,7 +66,7 @@ typedef struct {
 static void embed_chunk(const void *job, int chunk, float *scratch)
 {
     const Embedding *e = job;
-    kernels->row(e->w, e->ids[chunk], e->y + (size_t)chunk * (size_t)e->w->in, scratch);
+    kernels->row(e->w, (int)e->ids[chunk], e->y + (size_t)chunk * (size_t)e->w->in, scratch);
 }
 
 int martlet_embed(const Matrix *w, const uint32_t *ids, float *y, int rows)

@@ -1,8 +1,8 @@
 /* Vectors of LANES floats, in the compilers' own vector types: one source for every instruction
    set. Included through kernels.h, with LANES (8 or 16) and TARGET defined.
 
-   A sum over a row is always kept in 16 partial sums, in HALVES vectors: so its bits are the same
-   whatever the width of the registers. */
+   Where a sum is long and alone, it is kept in STEP partial sums, in HALVES vectors, so that
+   additions need not wait for each other. */
 #include <stdint.h>
 #include <string.h>
 
@@ -18,7 +18,6 @@ typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
 typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
 typedef vf unaligned_vf __attribute__((aligned(4), may_alias));
 typedef vu unaligned_vu __attribute__((aligned(4), may_alias));
-typedef float v4 __attribute__((vector_size(16)));
 
 INLINE vf splat(float x)
 {
@@ -60,7 +59,8 @@ INLINE void store_part(float *p, vf v, int count)
                             12 + from, 14 + from)
 #endif
 
-INLINE float lanes_total(vf sum)
+/* Always in the same tree. */
+INLINE float total_of(vf sum)
 {
     float a[LANES];
     memcpy(a, &sum, sizeof a);
@@ -70,18 +70,13 @@ INLINE float lanes_total(vf sum)
     return a[0];
 }
 
-/* Of all 16 partial sums, always in the same tree. */
+/* The same for the 16 partial sums of a longer row. */
 INLINE float total(const vf sum[HALVES])
 {
-    float a[STEP];
-    memcpy(a, sum, sizeof a);
-    typedef float v8 __attribute__((vector_size(32)));
-    v8 low, high;
-    memcpy(&low, a, sizeof low);
-    memcpy(&high, a + 8, sizeof high);
-    v8 w = low + high;
-    v4 s = __builtin_shufflevector(w, w, 0, 1, 2, 3) + __builtin_shufflevector(w, w, 4, 5, 6, 7);
-    return (s[0] + s[2]) + (s[1] + s[3]);
+    vf both = sum[0];
+    for (int h = 1; h < HALVES; h++)
+        both += sum[h];
+    return total_of(both);
 }
 
 /* `count` numbers of a TYPE, from `index` on, as float32. float16's exponents are moved by a

@@ -10,7 +10,7 @@ typedef struct {
     void (*product)(const Matrix *w, int first, int last, const float *const *x, float *const *y,
                     int rows, float *scratch);
     /* out = row `index` of W as float32; scratch: 2 * groups floats. */
-    void (*row)(const Matrix *w, size_t index, float *out, float *scratch);
+    void (*row)(const Matrix *w, int index, float *out, float *scratch);
     /* gate[i] = silu(gate[i]) * up[i]. */
     void (*gated)(float *gate, const float *up, int count);
     /* y = x / sqrt(mean(x^2) + eps) * weight. */

@@ -1,0 +1,166 @@
+/* Products with one row of x, which are bound by the reading of W: ROWS rows of it at a time, whose
+   sums are independent. The rows after the last are the last again. Included through kernels.h. */
+
+enum { ROWS = 4 };
+
+/* For any width, code by code in their order. */
+INLINE void stream_rows(const Matrix *w, int bits, const int *rows, const float *x, float *y,
+                        float *scales)
+{
+    const int groups = w->in / w->group, units = w->group / UNIT;
+    const uint8_t *at[ROWS];
+    vf sum[ROWS] = {{0}};
+    for (int r = 0; r < ROWS; r++) {
+        at[r] = row_at(w, rows[r]);
+        widen_scales(w, rows[r], scales + 2 * r * groups);
+    }
+    for (int unit = 0; unit < groups * units; unit++) {
+        const float *s = scales + unit / units;
+#pragma GCC unroll 4
+        for (int part = 0; part < UNIT / LANES; part++) {
+            const vf v = load(x + unit * UNIT + part * LANES);
+#pragma GCC unroll 4
+            for (int r = 0; r < ROWS; r++) {
+                const vf q = codes(at[r] + (size_t)unit * 4 * (size_t)bits, bits, part);
+                sum[r] += (q * s[2 * r * groups] + s[(2 * r + 1) * groups]) * v;
+            }
+        }
+    }
+    for (int r = 0; r < ROWS; r++)
+        y[r] = total_of(sum[r]);
+}
+
+/* x as words meet it: vector i of a run of LANES words holds what meets their i-th codes, which
+   are 2^(bits * i) too large where they lie. x is a multiple of a run. */
+INLINE void arrange(const float *x, int count, int bits, float *out)
+{
+    const int per_word = 32 / bits, run = LANES * per_word;
+    for (int start = 0; start < count; start += run) {
+        vf a[32 / 2], b[32 / 2];
+        for (int i = 0; i < per_word; i++)
+            a[i] = load(x + start + i * LANES);
+        for (int pass = 1; pass < per_word; pass *= 2) {
+            for (int i = 0; i < per_word / 2; i++) {
+                b[i] = EVERY_SECOND(a[2 * i], a[2 * i + 1], 0);
+                b[per_word / 2 + i] = EVERY_SECOND(a[2 * i], a[2 * i + 1], 1);
+            }
+            memcpy(a, b, sizeof a);
+        }
+        for (int i = 0; i < per_word; i++) {
+            const float shrink = i == per_word - 1 ? 1 : 1 / (float)(1ull << (bits * i));
+            store(out + start + i * LANES, a[i] * shrink);
+        }
+    }
+}
+
+INLINE void sum_groups(const float *x, int count, int group, float *sums)
+{
+    for (int i = 0; i < count; i += group) {
+        vf sum = {0};
+        for (int j = 0; j < group; j += LANES)
+            sum += load(x + i + j);
+        *sums++ = total_of(sum);
+    }
+}
+
+/* The scale of each of LANES words from `word` on; 2^shift of them form a group. */
+INLINE vf scales_of(const float *scales, int word, int shift)
+{
+    if (1 << shift >= LANES)
+        return splat(scales[word >> shift]);
+    float lanes[2 * LANES];
+    for (int i = 0; i < LANES; i += 1 << shift)
+        store(lanes + i, splat(scales[(word + i) >> shift]));
+    return load(lanes);
+}
+
+/* The same for 2, 4 and 8 bits, where a row is whole runs. A word's codes are multiplied where they
+   lie, in the word's lane; scales and biases join once a group. x as `arrange` left it. */
+INLINE void word_rows(const Matrix *w, int bits, const int *rows, const float *x,
+                      const float *sums, float *y, float *scales)
+{
+    const int groups = w->in / w->group, words = w->in / 32 * bits, per_word = 32 / bits;
+    const int shift = __builtin_ctz((unsigned)(w->group / per_word));
+    const uint8_t *at[ROWS];
+    vf sum[ROWS] = {{0}};
+    for (int r = 0; r < ROWS; r++) {
+        at[r] = row_at(w, rows[r]);
+        widen_scales(w, rows[r], scales + 2 * r * groups);
+    }
+    for (int word = 0; word < words; word += LANES) {
+        vu q[ROWS];
+        vf part[ROWS] = {{0}};
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++) {
+            q[r] = *(const unaligned_vu *)(at[r] + (size_t)word * 4);
+            /* the rows that come next; where there are none, nothing happens */
+            __builtin_prefetch(at[r] + (size_t)word * 4 + ROWS * row_bytes(w));
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < per_word; i++) {
+            const vf v = load(x + word * per_word + i * LANES);
+            const uint32_t mask = ((1u << bits) - 1) << (bits * i);
+#pragma GCC unroll 4
+            for (int r = 0; r < ROWS; r++) {
+                const vu code = i == per_word - 1 ? q[r] >> (bits * i) : q[r] & mask;
+                part[r] += __builtin_convertvector((vi)code, vf) * v;
+            }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++)
+            sum[r] += part[r] * scales_of(scales + 2 * r * groups, word, shift);
+    }
+    for (int r = 0; r < ROWS; r++) {
+        float rest = 0;
+        for (int group = 0; group < groups; group++)
+            rest += scales[(2 * r + 1) * groups + group] * sums[group];
+        y[r] = total_of(sum[r]) + rest;
+    }
+}
+
+INLINE void plain_part(const Matrix *w, int type, const int *rows, const float *x, int at,
+                       int count, vf *sum)
+{
+    const vf v = load_part(x + at, count);
+#pragma GCC unroll 4
+    for (int r = 0; r < ROWS; r++)
+        sum[r] += widen(w->weight, (size_t)rows[r] * (size_t)w->in + (size_t)at, count, type) * v;
+}
+
+INLINE void plain_rows(const Matrix *w, int type, const int *rows, const float *x, float *y)
+{
+    vf sum[ROWS] = {{0}};
+    int at = 0;
+    for (; at + LANES <= w->in; at += LANES)
+        plain_part(w, type, rows, x, at, LANES, sum);
+    if (at < w->in)
+        plain_part(w, type, rows, x, at, w->in - at, sum);
+    for (int r = 0; r < ROWS; r++)
+        y[r] = total_of(sum[r]);
+}
+
+/* Scratch: a row of x, the sums of its groups, and the scales of ROWS rows. */
+INLINE void one_row(const Matrix *w, int bits, int type, int first, int last, const float *x,
+                    float *y, float *scratch)
+{
+    const int whole_runs = bits && 32 % bits == 0 && w->in % (LANES * 32 / bits) == 0;
+    float *sums = scratch + w->in, *scales = sums + (bits ? w->in / w->group : 0);
+    if (whole_runs) {
+        arrange(x, w->in, bits, scratch);
+        sum_groups(x, w->in, w->group, sums);
+    }
+    for (int row = first; row < last; row += ROWS) {
+        const int count = last - row < ROWS ? last - row : ROWS;
+        int rows[ROWS];
+        float products[ROWS];
+        for (int r = 0; r < ROWS; r++)
+            rows[r] = row + (r < count ? r : count - 1);
+        if (!bits)
+            plain_rows(w, type, rows, x, products);
+        else if (whole_runs)
+            word_rows(w, bits, rows, scratch, sums, products, scales);
+        else
+            stream_rows(w, bits, rows, x, products, scales);
+        memcpy(y + row, products, (size_t)count * sizeof *y);
+    }
+}
