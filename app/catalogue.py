@@ -13,15 +13,18 @@ from engine.install import protocol as wire
 
 
 def catalogue(folder: Path, read_bytes_per_s: float | None = None) -> tuple[Offer, ...]:
-    """Every entry, as it would do with `folder` as its place."""
+    """Every entry, as it would do with `folder` as its place.
+
+    `read_bytes_per_s`: of its disk; None where that was not measured.
+    """
     here = machine(folder, read_bytes_per_s)
     return tuple(_offer_of_entry(entry, here) for entry in load_catalogue().models)
 
 
-def offer_of(found: wire.Offer, folder: Path) -> Offer:
+def offer_of(found: wire.Offer, folder: Path, read_bytes_per_s: float | None) -> Offer:
     """What a look-up told."""
     variant = f"{found.bits}-bit" if found.bits else ""
-    fits = _fits(found.shape, machine(folder, None))
+    fits = _fits(found.shape, machine(folder, read_bytes_per_s))
     return Offer(
         found.source,
         found.name.rpartition("/")[2],

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.catalogue import offer_of
+from app.disk_probe import DiskProbe
 from app.download import Hit, Trouble
 from app.install_process import INSTALL_COMMAND, InstallProcess
 from app.install_words import trouble_of
@@ -36,6 +37,7 @@ class HubQuery(QObject):
         settings: SettingsStore,
         keychain: Keychain,
         folder: Path,
+        probe: DiskProbe,
         command: Sequence[str] = INSTALL_COMMAND,
     ) -> None:
         """`folder`: where a model would go, for the room that it would need."""
@@ -43,6 +45,7 @@ class HubQuery(QObject):
         self._settings = settings
         self._keychain = keychain
         self._folder = folder
+        self._probe = probe
         self._command = command
         self._process: InstallProcess | None = None
         self._question = ""
@@ -88,7 +91,7 @@ class HubQuery(QObject):
                 self.found.emit(event.query, hits)
             case wire.Offer():
                 self._process = None
-                self.offered.emit(offer_of(event, self._folder))
+                self.offered.emit(offer_of(event, self._folder, self._probe.bytes_per_s))
             case wire.Failed() | wire.Bug():
                 self._process = None
                 self.failed.emit(self._question, trouble_of(event))

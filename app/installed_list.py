@@ -11,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QFile, QObject, Signal
 
 from app.catalogue import fits_of, machine
+from app.disk_probe import DiskProbe
 from app.download import Installed, InstalledState
 from app.installed_models import DEMO, is_model, model_name
 from app.settings_store import SettingsStore
@@ -34,10 +35,11 @@ class InstalledList(QObject):
     changed = Signal(object)
     _looked = Signal(object)  # from the thread
 
-    def __init__(self, settings: SettingsStore, folder: Path) -> None:
+    def __init__(self, settings: SettingsStore, folder: Path, probe: DiskProbe) -> None:
         super().__init__()
         self._settings = settings
         self._folder = folder
+        self._probe = probe
         self._thread: threading.Thread | None = None
         self._again = False
         self._closed = False
@@ -51,7 +53,8 @@ class InstalledList(QObject):
             self._again = True
             return
         folders = (self._folder, *map(Path, self._settings.settings.model_folders))
-        self._thread = threading.Thread(target=self._look, args=(folders,), name="installed")
+        ask = (folders, self._probe.bytes_per_s)
+        self._thread = threading.Thread(target=self._look, args=ask, name="installed")
         self._thread.start()
 
     def trash(self, path: str) -> bool:
@@ -66,9 +69,9 @@ class InstalledList(QObject):
         if self._thread is not None:
             self._thread.join()
 
-    def _look(self, folders: tuple[Path, ...]) -> None:
+    def _look(self, folders: tuple[Path, ...], read_bytes_per_s: float | None) -> None:
         """On the thread."""
-        self._looked.emit(look(folders))
+        self._looked.emit(look(folders, read_bytes_per_s))
 
     def _take(self, found: tuple[Installed, ...]) -> None:
         if self._closed:
@@ -82,14 +85,17 @@ class InstalledList(QObject):
             self.refresh()
 
 
-def look(folders: tuple[Path, ...]) -> tuple[Installed, ...]:
+def look(folders: tuple[Path, ...], read_bytes_per_s: float | None = None) -> tuple[Installed, ...]:
     """The built-in model, then those in `folders`, and those whose disk is not connected."""
-    demo = [_installed(look_at(DEMO), is_demo=True)] if is_model(DEMO) else []
+    demo = [_installed(look_at(DEMO), None, is_demo=True)] if is_model(DEMO) else []
     found = installed_models(folders, known=folders)
-    return (*demo, *(_installed(model) for model in found if model.state != "checkpoint"))
+    models = [model for model in found if model.state != "checkpoint"]
+    return (*demo, *(_installed(model, read_bytes_per_s) for model in models))
 
 
-def _installed(model: InstalledModel, *, is_demo: bool = False) -> Installed:
+def _installed(
+    model: InstalledModel, read_bytes_per_s: float | None, *, is_demo: bool = False
+) -> Installed:
     origin = read_origin(model.path)  # only what names its source can be fetched anew
     return Installed(
         name=model_name(str(model.path)),
@@ -100,5 +106,5 @@ def _installed(model: InstalledModel, *, is_demo: bool = False) -> Installed:
         bits=model.bits,
         is_demo=is_demo,
         source=origin.source if origin else "",
-        fits=fits_of(model.shape, machine(model.path, None), installed=True),
+        fits=fits_of(model.shape, machine(model.path, read_bytes_per_s), installed=True),
     )

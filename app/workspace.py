@@ -15,6 +15,7 @@ from app.awake import Awake
 from app.chat_controller import ChatController
 from app.chat_store import ChatStore
 from app.conversation import QueuedAnswer
+from app.disk_probe import DiskProbe
 from app.download import Download
 from app.downloads import DownloadController
 from app.engine_client import ENGINE_COMMAND, EngineClient
@@ -51,8 +52,9 @@ class Workspace(QObject):
         self.downloads = DownloadController(
             self.store, self.settings, self.keychain, models, install_command
         )
-        self.hub = HubQuery(self.settings, self.keychain, models, install_command)
-        self.installed = InstalledList(self.settings, models)
+        self.probe = DiskProbe(models)
+        self.hub = HubQuery(self.settings, self.keychain, models, self.probe, install_command)
+        self.installed = InstalledList(self.settings, models, self.probe)
         self.downloads.installed.connect(self.installed.refresh)
         self.downloads.changed.connect(self._downloads_changed)
         self.answers.queue_changed.connect(self._queue_changed)
@@ -73,6 +75,7 @@ class Workspace(QObject):
         self._closed = True
         for chat in tuple(self._chats):
             chat.close()
+        self.probe.close()
         self.hub.close()
         self.downloads.close()
         self.installed.close()

@@ -318,6 +318,24 @@ class FakeInstalledList(Calls):
         return self.has_trash
 
 
+class FakeProbe(Calls):
+    """A disk as fast as a test says."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes_per_s: float | None = None
+        self.is_measuring = False
+
+    def measure(self) -> None:
+        self.note("measure")
+
+    def become(self, bytes_per_s: float | None, *, is_measuring: bool = False) -> None:
+        self.bytes_per_s, self.is_measuring = bytes_per_s, is_measuring
+        self.changed.emit()
+
+
 class FakeKeychain:
     """A keychain in memory."""
 
@@ -343,6 +361,7 @@ class FakeWorkspace(QObject):
         self.hub = FakeHubQuery()
         self.installed = FakeInstalledList()
         self.keychain = FakeKeychain()
+        self.probe = FakeProbe()
         self.chats: list[WindowChat] = []
 
     def new_chat(self) -> WindowChat:

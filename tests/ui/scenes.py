@@ -31,6 +31,7 @@ from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import answer, user
 from tests.ui.fakes import GB, MODEL, FakeLibrary, FakeWorkspace, conversation, loaded_state
 from tests.ui.scenes_models import SCENES as MODELS_SCENES
+from tests.ui.scenes_models import token
 from tests.ui.scenes_transcript import SCENES as TRANSCRIPT_SCENES
 from tests.ui.scenes_transcript import SIEVE
 
@@ -297,3 +298,4 @@ SCENES: list[Scene] = [
 SCENES += [Scene(name, make, (900, 760)) for name, make in TRANSCRIPT_SCENES.items()]
 SCENES += [Scene(name, make, (940, 780)) for name, make in MODELS_SCENES.items()]
 SCENES += [Scene("models-narrow", MODELS_SCENES["models"], (620, 640))]
+SCENES += [Scene("models-token", token, (440, 160))]

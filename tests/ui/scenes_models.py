@@ -130,6 +130,7 @@ def models() -> QWidget:
     """As it is most of the time."""
     workspace = FakeWorkspace()
     made = window(workspace)
+    workspace.probe.become(2.9e9)
     workspace.downloads.become(RUNNING, failed("Qwen3.6 35B-A3B", FULL))
     workspace.installed.changed.emit(INSTALLED)
     return made
@@ -185,5 +186,4 @@ SCENES = {
     "models-states": states,
     "models-found": found,
     "models-not-found": looked_up,
-    "models-token": token,
 }

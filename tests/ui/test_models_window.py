@@ -251,6 +251,28 @@ def test_the_real_catalogue_is_offered(
     assert all("download" in made.offered.row(key).detail() for key in made.offered.order())
 
 
+def test_the_disk_is_measured_when_a_person_asks(
+    models: ModelsWindow, workspace: FakeWorkspace
+) -> None:
+    assert workspace.probe.calls == []
+    models.measure.click()
+    assert workspace.probe.names() == ["measure"]
+    workspace.probe.become(None, is_measuring=True)
+    assert models.disk.text().endswith("free on the disk · measuring…")
+    assert not models.measure.isVisible()
+    workspace.probe.become(2.9e9)
+    assert models.disk.text().endswith("free on the disk · reads 2.9 GB/s")
+
+
+def test_a_measured_disk_gives_the_catalogue_its_speeds(
+    qtbot: QtBot, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
+    made = ModelsWindow(workspace.real, tmp_path)
+    qtbot.addWidget(made)
+    workspace.probe.become(2.9e9)
+    assert all("token" in offer.fits.speed for offer in made._catalogue())
+
+
 def test_the_ground_follows_the_scheme(models: ModelsWindow, palette: QPalette) -> None:
     assert models.palette().window().color() == palette.base().color()
 

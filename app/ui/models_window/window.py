@@ -10,7 +10,7 @@ from app.catalogue import catalogue, free_bytes
 from app.conversation import Failure
 from app.download import Download, Freed, Hit, Installed, Offer, Trouble
 from app.memory_outlook import machine_bytes
-from app.ui import figures, sheets
+from app.ui import figures, sheets, theme
 from app.ui.label import Label
 from app.ui.models_window import words
 from app.ui.models_window.row import SIDE, Act, ModelRow
@@ -20,6 +20,7 @@ from app.ui.scroll_bar import use_thin_scroll_bar
 from app.ui.search_field import SearchField
 from app.ui.settings.folders import reveal
 from app.ui.theme import SPACE, Role, color
+from app.ui.transcript.quiet_button import QuietButton
 from app.workspace import Workspace
 
 FIRST_SIZE = (940, 640)
@@ -46,7 +47,8 @@ class ModelsWindow(QWidget):
         self.search = SearchField(self.tr("Search for models"))
         self.search.setPlaceholderText(self.tr("Search Hugging Face, or paste a link"))
         self.search.setFixedWidth(82 * SPACE)
-        self._disk = Label(role=Role.SECONDARY)
+        self.disk = Label(role=Role.SECONDARY)
+        self.measure = QuietButton(self, text=self.tr("Measure Speed"), font=theme.font())
         self.said = Label(role=Role.SECONDARY, wrap=True)
         self.said.setContentsMargins(SIDE, 2 * SPACE, SIDE, 2 * SPACE)
         self.said.hide()
@@ -88,6 +90,23 @@ class ModelsWindow(QWidget):
 
     def _on_query_failed(self, _question: str, trouble: Trouble) -> None:
         self._say(f"{trouble.message} {trouble.remedy}".strip(), Role.WARNING)
+
+    def _on_probe(self) -> None:
+        self._show_disk()
+        if not self._workspace.probe.is_measuring:
+            self._show_offers()
+            self._workspace.installed.refresh()
+
+    def _show_disk(self) -> None:
+        probe, free = self._workspace.probe, figures.memory(free_bytes(self._folder))
+        parts = [self.tr("%1 free on the disk").replace("%1", free)]
+        if probe.is_measuring:
+            parts.append(self.tr("measuring…"))
+        elif probe.bytes_per_s is not None:
+            rate = figures.disk_rate(probe.bytes_per_s)
+            parts.append(self.tr("reads %1").replace("%1", rate))
+        self.disk.setText(words.DOT.join(parts))
+        self.measure.setVisible(not probe.is_measuring and probe.bytes_per_s is None)
 
     # Searching
 
@@ -131,7 +150,7 @@ class ModelsWindow(QWidget):
         self.offered.show_items(offers, lambda offer: offer.source, self._fill_offer)
 
     def _catalogue(self) -> tuple[Offer, ...]:
-        return catalogue(self._folder)
+        return catalogue(self._folder, self._workspace.probe.bytes_per_s)
 
     def _fill_download(self, row: ModelRow, download: Download) -> None:
         row.show_title(download.name, download.variant)
@@ -255,6 +274,8 @@ class ModelsWindow(QWidget):
         downloads.cancelled.connect(self._on_cancelled)
         self._workspace.installed.changed.connect(self._on_installed)
         self._workspace.settings.changed.connect(lambda _: self._show_installed())
+        self._workspace.probe.changed.connect(self._on_probe)
+        self.measure.clicked.connect(self._workspace.probe.measure)
         hub.found.connect(self._on_found)
         hub.offered.connect(self._on_offered)
         hub.failed.connect(self._on_query_failed)
@@ -281,7 +302,8 @@ class ModelsWindow(QWidget):
         line.addWidget(Label(self.tr("Models"), weight=QFont.Weight.DemiBold))
         line.addWidget(self.search)
         line.addStretch(1)
-        line.addWidget(self._disk)
+        line.addWidget(self.disk)
+        line.addWidget(self.measure)
         return header
 
     def _list(self) -> QScrollArea:
@@ -308,8 +330,7 @@ class ModelsWindow(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        free = figures.memory(free_bytes(self._folder))
-        self._disk.setText(self.tr("%1 free on the disk").replace("%1", free))
+        self._show_disk()
         self._workspace.installed.refresh()
 
     def changeEvent(self, event: QEvent) -> None:
