@@ -1,13 +1,15 @@
 """Answers in a terminal: a session opened by name, its events shown as they come."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engine.cli.terminal import StatusLine, dimmed, say
+from engine.cli.terminal import StatusLine, dimmed, say, warn
 from engine.container.library import find_model
 from engine.events import Event, Finished, PrefillProgress, ReasoningDelta, TextDelta
 from engine.loading import load_model
+from engine.memory.keeper import MemoryKeeper
+from engine.memory.pressure import Pressure, open_source
 from engine.session import ChatSession
 
 SMALL_PROMPT = 64  # tokens; reading fewer needs no progress shown
@@ -21,10 +23,26 @@ def open_session(name: str, loading: dict[str, Any]) -> Iterator[ChatSession]:
     status.show(f"Loading {path.stem}")
     model = load_model(path, **loading)
     status.clear()
+    session, pressure = ChatSession(model), Pressure()
+    session.between = _telling(MemoryKeeper(model, session.live, pressure))
+    source = open_source(pressure.on_pressure)
     try:
-        yield ChatSession(model)
+        yield session
     finally:
+        if source is not None:
+            source.close()
         model.close()
+
+
+def _telling(keeper: MemoryKeeper) -> Callable[[], None]:
+    """Tends memory and says what it did. A terminal does not wait: an interrupt ends an answer."""
+
+    def between() -> None:
+        change = keeper.tend()
+        if change is not None:
+            warn(change.message)
+
+    return between
 
 
 def show_answer(events: Iterable[Event], *, quiet: bool) -> Finished:

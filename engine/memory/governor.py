@@ -21,9 +21,9 @@ CALM_S = 60.0  # without any strain, before the pool grows
 GROW_EVERY_S = 15.0
 LASTING_S = 15.0  # of critical pressure with the pool at its floor: then the answer pauses
 RELIEF_S = 5.0  # below critical: then the spell is over
-JUDGED_TOKENS = 32  # that tell how fast a pool size is
+JUDGED_TOKENS = 128  # that tell how fast a pool size is
 CEILING_S = 600.0  # for which a size that was too large is not tried again
-SLOWER = 0.8  # of the speed before: a loss beyond what noise explains
+SLOWER = 0.7  # of the speed before: a loss beyond what noise explains
 
 PauseReason = Literal["memory", "heat"]
 

@@ -25,12 +25,11 @@ from tests.bench.cgroup import MemoryGroup, NoController, memory_group
 
 MB = 1_000_000
 HOG = """
-import sys, time
-held = []
-for _ in range(int(sys.argv[1])):
-    held.append(bytearray(b"x" * 1_000_000))
-    time.sleep(0.004)
-sys.stdin.read()
+import mmap, random, sys
+maps = [mmap.mmap(open(path, "rb").fileno(), 0, prot=mmap.PROT_READ) for path in sys.argv[1:]]
+while True:
+    for touched in maps:
+        touched[random.randrange(len(touched))]
 """
 
 Happening = Callable[[], object]
@@ -40,8 +39,11 @@ Line = dict[str, Any]
 class Pressed:
     """`tests.bench.pressed_model` in a group. A context manager; leaving it ends the process."""
 
-    def __init__(self, container: Path, slots: int, group: MemoryGroup | None = None) -> None:
-        command = [sys.executable, "-m", "tests.bench.pressed_model", str(container), str(slots)]
+    def __init__(
+        self, container: Path, slots: int, group: MemoryGroup | None = None, token_ms: int = 0
+    ) -> None:
+        command = [sys.executable, "-m", "tests.bench.pressed_model"]
+        command += [str(container), str(slots), str(token_ms)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -88,17 +90,19 @@ class Pressed:
 
 
 class Hog:
-    """A process in the same group that takes memory and holds it."""
+    """A process in the same group that maps files and touches them all over.
 
-    def __init__(self, group: MemoryGroup, count_bytes: int) -> None:
-        command = [sys.executable, "-c", HOG, str(count_bytes // MB)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    Its pages are dropped and read again and again: the group stands still for want of memory.
+    """
+
+    def __init__(self, group: MemoryGroup, container: Path) -> None:
+        files = sorted(str(file) for file in (container / "packed_experts").glob("*.bin"))
+        self.process = subprocess.Popen([sys.executable, "-c", HOG, *files])
         group.enter(self.process.pid)
 
     def end(self) -> None:
         """Give all back."""
-        assert self.process.stdin
-        self.process.stdin.close()
+        self.process.kill()
         self.process.wait()
 
 
@@ -182,10 +186,11 @@ def _acts(parsed: argparse.Namespace, group: MemoryGroup, expected: list[int]) -
         group.limit(4 * total)
         pause("limit raised")
         hogs: list[Hog] = []
-        room = 4 * total - _needed(group) - 60 * MB
-        same &= act("a hog beside it", lambda: hogs.append(Hog(group, room)))
+        group.limit(_needed(group) + pool // 10)
+        same &= act("a hog beside it", lambda: hogs.append(Hog(group, parsed.container)))
         print(f"  pressure: {group.pressure.splitlines()}")
         hogs[0].end()
+        group.limit(4 * total)
         pause("the hog gone")
     print(f"killed for want of memory: {group.kills()}")
     return same and not group.kills()

@@ -1,15 +1,17 @@
 """A model with its keeper in a process of its own, for benchmarks and tests that squeeze it.
 
-    python -m tests.bench.pressed_model CONTAINER SLOTS
+    python -m tests.bench.pressed_model CONTAINER SLOTS [TOKEN_MS]
 
 Reads lines `PROMPT TOKENS` (how many to read and to write, greedily) from standard input; between
-them it is idle and tends its memory. Tells JSON lines: `loaded`, `token` (and what the process then
-uses), `change`, `done`. Ids alone: the container needs no tokenizer.
+them it is idle and tends its memory. Tells JSON lines: `loaded`, `look` (how many tokens are
+written and what the process uses), `change`, `done`. Ids alone: the container needs no tokenizer.
+TOKEN_MS slows a tiny model down to the pace of a large one.
 """
 
 import json
 import select
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ def main() -> None:
     pressure, session = Pressure(), ChatSession(model)
     source = open_source(pressure.on_pressure)
     keeper = MemoryKeeper(model, session.live, pressure)
-    written = 0
+    written, token_s = 0, int(sys.argv[3]) / 1000 if len(sys.argv) > 3 else 0.0
 
     def look(**more: Any) -> None:
         change = keeper.tend()
@@ -41,6 +43,7 @@ def main() -> None:
 
     def between() -> None:
         nonlocal written
+        time.sleep(token_s)
         look(tokens=written)
         written += 1
 

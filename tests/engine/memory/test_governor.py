@@ -201,7 +201,7 @@ def test_a_long_conversation_takes_its_room_from_the_pool() -> None:
 
 def shrunk_and_calm() -> Machine:
     """A machine at half its plan that is about to grow, with its speed known."""
-    machine = Machine(level="warning", rates=Rates(100, 0.6, 10.0))
+    machine = Machine(level="warning", rates=Rates(200, 0.6, 10.0))
     machine.seconds(60)
     machine.level = "normal"
     return machine
@@ -211,10 +211,10 @@ def test_growing_that_costs_speed_is_taken_back_and_tried_again_much_later() -> 
     machine = shrunk_and_calm()
     while machine.slots == LIMITS.half_slots:
         machine.second()
-    machine.rates = Rates(40, 0.8, 5.0)
+    machine.rates = Rates(150, 0.8, 5.0)
     assert machine.second().slots == LIMITS.half_slots
     taken_back_at = machine.now_s
-    machine.rates = Rates(100, 0.6, 10.0)
+    machine.rates = Rates(200, 0.6, 10.0)
     while machine.slots == LIMITS.half_slots:
         machine.second()
     assert machine.now_s - taken_back_at >= CEILING_S
@@ -224,7 +224,7 @@ def test_growing_that_pays_goes_on() -> None:
     machine = shrunk_and_calm()
     while machine.slots == LIMITS.half_slots:
         machine.second()
-    machine.rates = Rates(40, 0.8, 12.0)
+    machine.rates = Rates(150, 0.8, 12.0)
     machine.seconds(120)
     assert machine.slots == LIMITS.plan_slots
 
@@ -237,7 +237,7 @@ moments = st.tuples(
     st.integers(0, 3000),  # MB compressed
     st.integers(0, 100),  # slots that the conversation leaves
     st.sampled_from(("nominal", "fair", "serious", "critical")),
-    st.tuples(st.integers(0, 100), st.floats(0, 1), st.floats(0.1, 50)),
+    st.tuples(st.integers(0, 400), st.floats(0, 1), st.floats(0.1, 50)),
     st.booleans(),
 )
 

@@ -5,7 +5,6 @@ The long form, with the kernel's stalls and the growing back, is tests/bench/ben
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,8 @@ from tests.bench.cgroup import MemoryGroup, NoController, memory_group
 from tests.engine.conftest import TinyModels
 
 MB = 1_000_000
-PROMPT, TOKENS = 60, 60
+PROMPT, TOKENS = 60, 30
+TOKEN_MS = 100  # as slow as a large model
 SLOTS = 64
 
 
@@ -29,6 +29,7 @@ def group() -> Iterator[MemoryGroup]:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 def test_a_lower_limit_shrinks_the_pool_at_once_and_changes_no_token(
     group: MemoryGroup, tiny_models: TinyModels
 ) -> None:
@@ -43,14 +44,14 @@ def test_a_lower_limit_shrinks_the_pool_at_once_and_changes_no_token(
 
     def squeeze() -> None:
         needed.append(group.used_bytes - group.cache_bytes)
-        group.limit(needed[0] + 12 * MB)
+        group.limit(needed[0] + 5 * MB)
 
-    with Pressed(path, SLOTS, group) as pressed:
+    with Pressed(path, SLOTS, group, TOKEN_MS) as pressed:
         assert play(pressed, PROMPT, TOKENS, lambda: None) == (expected, [])
         tokens, changes = play(pressed, PROMPT, TOKENS, squeeze)
         used = group.used_bytes - group.cache_bytes
     assert tokens == expected
-    assert changes[0]["after"] <= 2
+    assert changes[0]["after"] <= 4  # two, and what was on its way to us
     assert changes[0]["level"] == "warning"
     assert changes[0]["message"].startswith("Memory is short: expert pool")
     freed = pool * (SLOTS - changes[-1]["slots"]) // SLOTS
