@@ -36,7 +36,6 @@ BODY_TIMEOUT_S = 60.0
 RETRY_AFTER_S = 5
 HEALTH = "/health"
 
-
 Parse = Callable[[bytes, str], ChatRequest | CompletionRequest]
 
 
@@ -202,4 +201,8 @@ async def _told(request: HttpRequest, error: Exception) -> Response:
             return ApiError(error.status_code, message, headers=headers).response()
         case ClientDisconnect():
             return Response(status_code=400)  # nobody reads it
-    return from_engine(error).response()
+        case MartletError():
+            return from_engine(error).response()
+    response = from_engine(error).response()
+    response.headers["connection"] = "close"  # as uvicorn does after a bug, once it is logged
+    return response

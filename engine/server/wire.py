@@ -6,6 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 STREAM_END = b"data: [DONE]\n\n"
+_LINE_BREAKS = [(c.encode(), b"\\u%04x" % ord(c)) for c in "\u0085\u2028\u2029"]
 
 
 def encode(value: Any) -> bytes:
@@ -20,8 +21,11 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 def event(value: Any) -> bytes:
-    """One server-sent event."""
-    return b"data: " + encode(value) + b"\n\n"
+    """One server-sent event. Clients that split lines as Unicode does find none inside."""
+    data = encode(value)
+    for line_break, escaped in _LINE_BREAKS:
+        data = data.replace(line_break, escaped)
+    return b"data: " + data + b"\n\n"
 
 
 def comment(text: str) -> bytes:

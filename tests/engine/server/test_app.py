@@ -1,6 +1,8 @@
 """The API over a scripted session: paths, answers whole and in chunks, errors by status."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +11,17 @@ import pytest
 
 from engine.errors import BadOption, ContextFull, ReadFailed, TemplateFailed
 from engine.events import Event, PrefillProgress, ReasoningDelta, TextDelta
-from tests.engine.server.scripted import CHAT, NAME, Asked, Scripted, finished, saying, user
+from tests.engine.server.scripted import (
+    CHAT,
+    LIMIT_S,
+    NAME,
+    Asked,
+    Scripted,
+    finished,
+    saying,
+    serving,
+    user,
+)
 
 
 def chunks(response: httpx.Response) -> list[dict[str, Any]]:
@@ -86,6 +98,9 @@ def test_reasoning_in_one_piece(client: httpx.Client, session: Scripted) -> None
 
 
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "5"}}\n</tool_call>'
+TAGGED_CALL = (
+    "<tool_call>\n<function=look>\n<parameter=at>\n5\n</parameter>\n</function>\n</tool_call>"
+)
 TOOL = {
     "type": "function",
     "function": {
@@ -98,8 +113,11 @@ TOOL = {
 }
 
 
-def test_tool_calls_in_one_piece_and_in_chunks(client: httpx.Client, session: Scripted) -> None:
-    session.script = saying("Let me see.\n\n", *CALL, "\n", *CALL)
+@pytest.mark.parametrize("call", [CALL, TAGGED_CALL])
+def test_tool_calls_in_one_piece_and_in_chunks(
+    client: httpx.Client, session: Scripted, call: str
+) -> None:
+    session.script = saying("Let me see.\n\n", *call, "\n", *call)
     body = user("?") | {"tools": [TOOL]}
     [choice] = client.post(CHAT, json=body).json()["choices"]
     assert choice["finish_reason"] == "tool_calls"
@@ -257,6 +275,41 @@ def test_a_body_that_is_too_large(client: httpx.Client) -> None:
     error_of(response)
     response = client.post(CHAT, content=(body[i : i + 65536] for i in range(0, len(body), 65536)))
     assert response.status_code == 413
+
+
+def test_a_body_that_does_not_come(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.server.app.BODY_TIMEOUT_S", 0.1)
+    address = (client.base_url.host, client.base_url.port or 80)
+    with socket.create_connection(address, LIMIT_S) as connection:
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+        )
+        assert b" 408 " in connection.recv(65536).split(b"\r\n")[0]
+
+
+def test_who_comes_when_the_queue_is_full_is_told_to_come_again() -> None:
+    go_on = threading.Event()
+
+    def held(asked: Asked) -> Iterator[Event]:
+        yield TextDelta("held")
+        go_on.wait(LIMIT_S)
+        yield finished(text="held")
+
+    body = user("?") | {"stream": True}
+    with serving(Scripted(held), queue_limit=1, heartbeat_s=0.02) as client:
+        with client.stream("POST", CHAT, json=body) as first:
+            next(first.iter_lines())
+            with client.stream("POST", CHAT, json=body) as second:
+                lines = second.iter_lines()
+                assert next(lines) == ": waiting"
+                response = client.post(CHAT, json=user("?") | {"user": "another"})
+                assert response.status_code == 503
+                assert int(response.headers["retry-after"]) > 0
+                assert error_of(response)["code"] == "queue_full"
+                assert client.get("/models").status_code == 200
+                go_on.set()
+                assert "data: [DONE]" in lines
+        assert client.post(CHAT, json=user("?")).status_code == 200
 
 
 def test_another_model_is_not_here(client: httpx.Client) -> None:

@@ -109,15 +109,16 @@ def test_a_failure_after_a_heartbeat_is_an_event() -> None:
     assert json.loads(data[0].removeprefix("data: "))["error"]["type"] == "server_error"
 
 
-TEXT = "👩‍👩‍👧‍👦🇩🇪 日本語 é e\u0301 שָׁלוֹם 👍🏽 \u2028 \r\n \x00 done"
+TEXT = "👩‍👩‍👧‍👦🇩🇪 日本語 é e\u0301 שָׁלוֹם 👍🏽 \x85\u2028\u2029 \r\n \x00 done"
 
 
 def test_every_character_arrives_whole(client: httpx.Client, session: Scripted) -> None:
     session.script = saying(*TEXT)
     body = user("?") | {"stream": True}
     with client.stream("POST", CHAT, json=body) as response:
-        data = b"".join(response.iter_raw()).split(b"\n\n")  # "\n" alone ends a line of a stream
-    told = [json.loads(block.removeprefix(b"data: ")) for block in data[:-2]]
+        lines = [line for line in response.iter_lines() if line]
+    assert lines.pop() == "data: [DONE]"
+    told = [json.loads(line.removeprefix("data: ")) for line in lines]
     deltas = [chunk["choices"][0]["delta"].get("content", "") for chunk in told]
     assert "".join(deltas) == TEXT
     assert client.post(CHAT, json=user("?")).json()["choices"][0]["message"]["content"] == TEXT
