@@ -314,3 +314,10 @@ def test_the_models_window_opens_from_the_start_page(
     assert models.isVisible()
     models.chosen.emit(MODEL)
     assert workspace.settings.settings.model == MODEL
+
+
+def test_a_download_that_ends_behind_is_counted(
+    application: Application, workspace: FakeWorkspace, badge: list[int]
+) -> None:
+    workspace.downloads.installed.emit("/models/Tiny.qpack")
+    assert badge == [1]

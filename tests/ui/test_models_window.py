@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.download import Freed, Hit, Progress, Trouble
+from app.installed_models import DEMO
 from app.ui.models_window import words
 from app.ui.models_window.token_sheet import TokenSheet
 from app.ui.models_window.window import ModelsWindow
@@ -46,7 +47,7 @@ def test_a_running_download_says_all_there_is_to_say(
     workspace.downloads.become(RUNNING)
     row = models.downloading.row("run")
     assert row.detail() == "19.3 of 44.8 GB · 96 MB/s · 4 min 25 s left"
-    assert row.acts() == ["Pause", "Cancel"]
+    assert row.acts() == ["Pause", "Cancel", "Show in Folder"]
 
 
 def test_every_state_has_its_words() -> None:
@@ -193,6 +194,14 @@ def test_the_trash_takes_the_model_out_of_memory_first(
     assert workspace.installed.calls[-1] == ("trash", (MODEL,))
     (sheet,) = models.findChildren(QMessageBox)
     assert "could not be moved" in sheet.text()
+
+
+def test_after_the_trash_the_built_in_model_answers(
+    models: ModelsWindow, workspace: FakeWorkspace
+) -> None:
+    workspace.installed.changed.emit(INSTALLED)
+    models.installed.row(MODEL).act("Move to Trash")
+    assert workspace.settings.settings.model == str(DEMO)
 
 
 def test_what_is_on_its_way_is_not_listed_as_installed(

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 from app.catalogue import catalogue, free_bytes
 from app.conversation import Failure
 from app.download import Download, Freed, Hit, Installed, Offer, Trouble
+from app.installed_models import DEMO
 from app.memory_outlook import machine_bytes
 from app.ui import figures, sheets, theme
 from app.ui.label import Label
@@ -44,6 +45,7 @@ class ModelsWindow(QWidget):
         self._installed: tuple[Installed, ...] = ()
         self._hits: tuple[Hit, ...] = ()
         self._offer: Offer | None = None
+        self._coming: frozenset[tuple[str, str]] = frozenset()  # sources and targets
         self.search = SearchField(self.tr("Search for models"))
         self.search.setPlaceholderText(self.tr("Search Hugging Face, or paste a link"))
         self.search.setFixedWidth(82 * SPACE)
@@ -60,14 +62,18 @@ class ModelsWindow(QWidget):
         self.offered = Section(heading)
         self._lay_out()
         self._connect()
+        self._show_offers()
         self._on_downloads(workspace.downloads.downloads)
 
     # What others tell
 
     def _on_downloads(self, downloads: tuple[Download, ...]) -> None:
         self.downloading.show_items(downloads, lambda d: d.id, self._fill_download)
-        self._show_installed()
-        self._show_offers()
+        coming = frozenset((d.source, d.target) for d in downloads)
+        if coming != self._coming:  # not with every byte
+            self._coming = coming
+            self._show_installed()
+            self._show_offers()
 
     def _on_installed(self, models: tuple[Installed, ...]) -> None:
         self._installed = models
@@ -139,13 +145,13 @@ class ModelsWindow(QWidget):
             self.found.show_items(self._hits, lambda hit: hit.source, self._fill_hit)
 
     def _show_installed(self) -> None:
-        coming = {download.target for download in self._workspace.downloads.downloads}
+        coming = {target for _, target in self._coming}
         models = [model for model in self._installed if model.path not in coming]
         self.installed.show_items(models, lambda model: model.path, self._fill_installed)
 
     def _show_offers(self) -> None:
         have = {model.source for model in self._installed if model.state == "ready"}
-        have |= {download.source for download in self._workspace.downloads.downloads}
+        have |= {source for source, _ in self._coming}
         offers = [offer for offer in self._catalogue() if offer.source not in have]
         self.offered.show_items(offers, lambda offer: offer.source, self._fill_offer)
 
@@ -172,7 +178,7 @@ class ModelsWindow(QWidget):
             acts += self._helping_acts(download)
         if download.state != "cancelling":
             acts.append(Act(self.tr("Cancel"), lambda: self._cancel(download)))
-        if Path(download.target).exists():
+        if download.progress.done:
             acts.append(Act(self.tr("Show in Folder"), lambda: _reveal(download.target), True))
         return acts
 
@@ -265,6 +271,8 @@ class ModelsWindow(QWidget):
             said = self.tr("“%1” could not be moved to the Trash.").replace("%1", model.name)
             remedy = self.tr("Its disk may have none: delete it in its folder.")
             sheets.tell(self, Failure("TrashFailed", said, remedy))
+        elif self._workspace.settings.settings.model == model.path:
+            self._workspace.settings.update(model=str(DEMO))
 
     # Building
 
@@ -337,6 +345,8 @@ class ModelsWindow(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._paint_ground()
+        elif event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self._workspace.installed.refresh()  # a disk may have come back
 
 
 class Header(QWidget):
