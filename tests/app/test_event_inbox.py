@@ -83,4 +83,5 @@ def test_it_comes_less_often_while_a_batch_takes_long(
     inbox.arrived.connect(slow)
     inbox.put("x", wire.Unloaded())
     wait_for(lambda: len(intervals) >= 2)
+    inbox.arrived.disconnect(slow)  # else it feeds itself into the tests that follow
     assert intervals[:2] == [INTERVAL_S, SLOWEST_S]
