@@ -1,6 +1,6 @@
 """Fixtures of the engine's tests: tiny containers, made once a session."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,6 @@ class TinyModels:
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyModels]:
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> TinyModels:
     """Tiny random models of both families."""
-    yield TinyModels(tmp_path_factory.mktemp("tiny"))
+    return TinyModels(tmp_path_factory.mktemp("tiny"))
