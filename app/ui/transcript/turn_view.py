@@ -84,7 +84,7 @@ class TurnView(QWidget):
             else:
                 view.show_piece(pieces[index])
         self.setAccessibleName(turn_name(self.turn.message))
-        self.update()
+        self.update(0, 0, 2 * self._margin, self.height())  # the line beside the reasoning
 
     def realise(self, indexes: Iterable[int], width: int) -> None:
         """Make widgets for these pieces and measure them."""
@@ -172,7 +172,6 @@ class TurnView(QWidget):
         active = self._is_active()
         for view in self._views.values():
             view.set_active(active)
-        self.update()
 
     def enterEvent(self, event: QEnterEvent) -> None:
         self.show_activity()
@@ -184,11 +183,13 @@ class TurnView(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._has_ring = event.reason() in _BY_KEYBOARD
+        self.update()
         self.show_activity()
         super().focusInEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         self._has_ring = False
+        self.update()
         self.show_activity()
         super().focusOutEvent(event)
 
