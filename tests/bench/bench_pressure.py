@@ -25,8 +25,9 @@ from tests.bench.cgroup import MemoryGroup, NoController, memory_group
 
 MB = 1_000_000
 HOG = """
-import mmap, random, sys
-maps = [mmap.mmap(open(path, "rb").fileno(), 0, prot=mmap.PROT_READ) for path in sys.argv[1:]]
+import mmap, os, random, sys
+files = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
+maps = [mmap.mmap(file, 0, prot=mmap.PROT_READ) for file in files]
 while True:
     for touched in maps:
         touched[random.randrange(len(touched))]

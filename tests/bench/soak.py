@@ -25,8 +25,8 @@ from engine.container.library import built_in_model
 from engine.options import GenerationOptions
 
 MB = 1_000_000
-LIFE_ROUNDS = 60  # then the engine is started anew
-SETTLED_ROUNDS = 20  # until snapshots have filled their share, memory may rise
+LIFE_ROUNDS = 160  # then the engine is started anew
+SETTLED_ROUNDS = 80  # until snapshots have filled their share, memory may rise
 PATIENCE_S = 300
 MOST_SLOPE = 0.2  # MB a round
 PROBE = (wire.ChatMessage("user", "Hello. What is a lighthouse?"),)
@@ -149,16 +149,22 @@ def _live(
         if time.monotonic() > deadline:
             break
     settled = resident[SETTLED_ROUNDS:]
-    slope = (
-        statistics.linear_regression(range(len(settled)), settled).slope if len(settled) > 2 else 0
-    )
+    slope = _slope(settled)
+    course = " ".join(f"{mb:.0f}" for mb in resident[::10])
     print(
-        f"life {life}: {len(resident)} rounds, {resident[0]:.0f} to {max(resident):.0f} MB, "
+        f"life {life}: {len(resident)} rounds, MB at every tenth: {course}; "
         f"{slope:+.3f} MB a round at the end, descriptors {sorted(open_files)}, "
         f"threads {sorted(threads)}",
         flush=True,
     )
     return slope < MOST_SLOPE and max(open_files) - min(open_files) <= 16 and len(threads) == 1
+
+
+def _slope(values: list[float]) -> float:
+    """A step's rise, by least squares; 0 of too few."""
+    if len(values) < 10:
+        return 0.0
+    return statistics.linear_regression(range(len(values)), values).slope
 
 
 def _round(
