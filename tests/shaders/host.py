@@ -63,11 +63,15 @@ class HostKernel:
         self.folder = folder
         self.schedules = schedules
         self.kernel = mx.fast.metal_kernel(**definition)
+        self.calls: dict[str, Generated] = {}  # by what a call looks like
         self.programs: dict[str, Program] = {}
 
     def __call__(self, *, inputs: Sequence[Any], **call: Any) -> list[mx.array]:
         arrays = [value if isinstance(value, mx.array) else mx.array(value) for value in inputs]
-        generated = generate(self.kernel, arrays, call)
+        look = repr([[(a.shape, a.dtype) for a in arrays], call])
+        generated = self.calls.get(look)
+        if generated is None:
+            generated = self.calls[look] = generate(self.kernel, arrays, call)
         program = self.programs.get(generated.name)
         if program is None:
             program = Program(build(unit(generated), self.folder))
@@ -122,8 +126,10 @@ def bound(generated: Generated, arrays: Sequence[mx.array]) -> list[bytes]:
 
 def bytes_of(array: mx.array) -> bytes:
     """The elements, row by row."""
-    flat = mx.contiguous(array).reshape(-1)  # a scalar has no view of bytes
-    return bytes(memoryview(flat).cast("B"))
+    view = memoryview(array)
+    if array.ndim == 0 or not view.c_contiguous:
+        view = memoryview(mx.contiguous(array).reshape(-1))
+    return bytes(view.cast("B"))
 
 
 def unit(generated: Generated) -> str:

@@ -17,7 +17,6 @@
 #include <numeric>
 #include <random>
 #include <vector>
-#include <sanitizer/common_interface_defs.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -90,7 +89,6 @@ enum class Wait : uint8_t { ready, simd, barrier, done };
 
 struct Lane {
   void* stack_pointer;
-  char* stack;
   Wait wait;
 };
 
@@ -110,8 +108,6 @@ struct Group {
   void (*body)(unsigned lane, void* context);
   void* context;
   void* home;  // stack pointer of the scheduler
-  const void* home_stack;
-  size_t home_bytes;
 };
 __attribute__((section(".data"))) static Group* group = nullptr;
 
@@ -119,14 +115,10 @@ __attribute__((section(".data"))) static Group* group = nullptr;
 inline void suspend(Wait why) {
   Lane& lane = group->lanes[group->current];
   lane.wait = why;
-  void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, group->home_stack, group->home_bytes);
   lanes_switch(&lane.stack_pointer, group->home);
-  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 }
 
 extern "C" inline __attribute__((used)) void lanes_run() {
-  __sanitizer_finish_switch_fiber(nullptr, &group->home_stack, &group->home_bytes);
   for (;;) {
     group->body(group->current, group->context);
     suspend(Wait::done);
@@ -134,12 +126,8 @@ extern "C" inline __attribute__((used)) void lanes_run() {
 }
 
 inline void resume(unsigned index) {
-  Lane& lane = group->lanes[index];
   group->current = index;
-  void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, lane.stack, STACK_BYTES);
-  lanes_switch(&group->home, lane.stack_pointer);
-  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+  lanes_switch(&group->home, group->lanes[index].stack_pointer);
 }
 
 inline void add_lane() {
@@ -151,13 +139,14 @@ inline void add_lane() {
 #else
   top[11] = reinterpret_cast<void*>(&lanes_start);  // x30
 #endif
-  group->lanes.push_back({top, stack, Wait::ready});
+  group->lanes.push_back({top, Wait::ready});
 }
 
 uint64_t exchange(const char* operation, uint64_t value, void (*meet)(Values&)) {
   unsigned lane = group->current;
   Simdgroup& simdgroup = group->simdgroups[lane / SIMD_WIDTH];
-  if (simdgroup.operation && std::strcmp(simdgroup.operation, operation)) {
+  const char* there = simdgroup.operation;
+  if (there && there != operation && std::strcmp(there, operation)) {
     fail("lanes of one simdgroup wait in different simd operations");
   }
   simdgroup.operation = operation;
