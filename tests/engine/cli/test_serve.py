@@ -17,7 +17,8 @@ from engine.cli import main, parser
 from engine.cli.serve import KEY_VARIABLE, server_settings
 from engine.errors import BadOption
 
-LOADING_S = 240  # the native core may have to be compiled first
+LOADING_S = 500.0  # the native core may have to be compiled first
+pytestmark = pytest.mark.timeout(600)
 
 
 def settings(*options: str) -> engine.cli.serve.ServerSettings:
@@ -108,7 +109,7 @@ def test_an_interrupt_breaks_off_what_is_written() -> None:
             trust_env=False,
         ) as response:
             lines = response.iter_lines()
-            assert "assistant" in next(lines)
+            assert any("assistant" in line for line in lines)
             process.send_signal(signal.SIGINT)
             rest = "\n".join(lines)
         assert "The server is stopping." in rest

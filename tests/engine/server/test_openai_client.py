@@ -17,8 +17,9 @@ from engine.server.settings import ServerSettings
 from engine.session import ChatSession
 from tests.engine.server.scripted import LIMIT_S
 
-LOADING_S = 240.0  # the native core may have to be compiled first
+LOADING_S = 500.0  # the native core may have to be compiled first
 MODEL = "demo"
+pytestmark = pytest.mark.timeout(600)
 KEY = "sk-demo"
 LIGHTHOUSE: Any = [{"role": "user", "content": "Hello. What is a lighthouse?"}]
 GREEDY: Any = {"model": MODEL, "temperature": 0, "max_tokens": 8}
