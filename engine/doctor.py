@@ -23,12 +23,17 @@ from engine.container.container import Container, open_container
 from engine.container.files import opened
 from engine.container.library import SUFFIX, built_in_model, models_folders
 from engine.errors import MartletError
+from engine.experts.files import empty_slots
 from engine.loading import READER_THREADS, default_kernels
 from engine.memory import machine
 from engine.memory.condition import condition
 from engine.memory.plan import check_fits, floor_bytes, plan_memory
 from engine.memory.pressure import Pressure
 from engine.model.hybrid import CHUNK_TOKENS
+from engine.model.kernels import Kernels
+from engine.model.metal.kernels import MetalKernels
+from engine.model.metal.proof import prove
+from engine.model.metal.shader import ShaderState
 from engine.protocol import PressureLevel, ThermalState
 
 PROBE_BYTES = 256_000_000  # read at most, for a model's figure
@@ -67,6 +72,7 @@ class ModelReport:
     expert_count: int
     disk_bytes_per_s: float | None  # None: not measured
     fault: str  # with its remedy; empty where the model would run
+    shaders: tuple[ShaderState, ...] = ()  # proved at the model's shapes, where there is a GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,16 @@ def examine_model(path: Path, probe_disk: bool = True) -> ModelReport:
     except MartletError as error:
         return ModelReport(str(path), {}, 0, count, speed, str(error))
     parts = {k.removesuffix("_bytes"): v for k, v in asdict(plan).items() if k.endswith("_bytes")}
-    return ModelReport(str(path), parts, plan.slots_per_layer, count, speed, "")
+    shaders = proved_shaders(container, default_kernels())
+    return ModelReport(str(path), parts, plan.slots_per_layer, count, speed, "", shaders)
+
+
+def proved_shaders(container: Container, kernels: Kernels) -> tuple[ShaderState, ...]:
+    """What a load of the model would find out about our shaders; nothing where none run."""
+    if not isinstance(kernels, MetalKernels):
+        return ()
+    prove(kernels, container.config, empty_slots(container, 1))
+    return tuple(kernels.states)
 
 
 def installed_models() -> Iterator[Path]:

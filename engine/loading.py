@@ -4,6 +4,7 @@ The thread that loads a model owns it: MLX's streams belong to threads.
 """
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from engine.experts.reader import ExpertReader, ThreadedReader
 from engine.memory.plan import check_fits, floor_bytes, plan_memory
 from engine.model.hybrid import CHUNK_TOKENS, Model
 from engine.model.kernels import Kernels
+from engine.model.metal.kernels import MetalKernels
+from engine.model.metal.proof import prove
 from engine.model.moe import OnRoute, unheard
 from engine.model.plain import PlainKernels
 from engine.native.core import native_core
@@ -68,6 +71,8 @@ def load_model(
     if check_reads:
         reader = CheckedReader(reader, known_sums(container), check_reads)
     cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
+    if isinstance(kernels, MetalKernels):
+        prove(kernels, container.config, cache.slots(0))
     model = Model(container, tensors, cache, kernels, plan, reader, on_route)
     progress("slots", 1.0)
     return model
@@ -80,6 +85,11 @@ def activation_dtype() -> mx.Dtype:
 
 
 def default_kernels() -> Kernels:
-    """The fastest kernels that this machine can run."""
-    native = native_core() if activation_dtype() == mx.float32 else None
-    return NativeKernels(native) if native else PlainKernels(activation_dtype())
+    """The fastest kernels that this machine can run; MLX's formulas where MARTLET_PLAIN is 1."""
+    dtype = activation_dtype()
+    if os.environ.get("MARTLET_PLAIN") == "1":
+        return PlainKernels(dtype)
+    if dtype != mx.float32:
+        return MetalKernels(dtype)
+    native = native_core()
+    return NativeKernels(native) if native else PlainKernels(dtype)

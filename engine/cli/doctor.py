@@ -72,6 +72,9 @@ def _model_lines(model: ModelReport) -> Iterator[str]:
         yield f"            {', '.join(parts)}"
     if model.disk_bytes_per_s is not None:
         yield f"  disk      {_gb(round(model.disk_bytes_per_s))}/s of expert reads"
+    for shader in model.shaders:
+        if not shader.on:
+            yield f"  shader    {shader.group} is off: {shader.reason}"
     if model.fault:
         yield f"  fault     {model.fault}"
 

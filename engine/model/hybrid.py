@@ -92,9 +92,7 @@ class Model:
             yield end
         return self.logits(hidden[-1:])[0]
 
-    def read(
-        self, ids: Sequence[int], state: State, chunk_tokens: int | None = None
-    ) -> mx.array:
+    def read(self, ids: Sequence[int], state: State, chunk_tokens: int | None = None) -> mx.array:
         """Prefill without a word: the last token's logits (V,)."""
         steps = self.prefill(ids, state, chunk_tokens=chunk_tokens)
         while True:

@@ -4,12 +4,15 @@ import json
 import shutil
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 
+from engine import doctor
 from engine.cli import main
 from engine.container.library import VARIABLE, built_in_model
 from engine.doctor import disk_speed, examine, examine_model
 from engine.memory import machine
+from engine.model.metal.kernels import GROUPS, MetalKernels
 from tests.engine.conftest import TinyModels
 
 
@@ -64,3 +67,16 @@ def test_the_command_tells_it_in_text_and_json(
     tree = json.loads(capsys.readouterr().out)
     assert tree["machine"]["total_bytes"] > 0
     assert [model["disk_bytes_per_s"] for model in tree["models"]] == [None] * 3
+
+
+def test_shaders_that_do_not_run_are_told_with_the_reason(
+    models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here no shader does: there is no Metal."""
+    monkeypatch.setattr(doctor, "default_kernels", lambda: MetalKernels(mx.float32))
+    report = examine_model(models / "good.qpack", probe_disk=False)
+    assert [state.group for state in report.shaders] == list(GROUPS)
+    assert not any(state.on for state in report.shaders)
+    assert "No Metal back-end" in report.shaders[0].reason
+    assert main(["doctor", "--no-disk"]) == 0
+    assert "router is off: [metal_kernel] No Metal back-end" in capsys.readouterr().out
