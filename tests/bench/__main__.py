@@ -1,7 +1,7 @@
 """Run benchmarks: all of them, or those named.
 
-    make bench                       # all, one after the other
-    python -m tests.bench sampling   # bench_sampling alone
+make bench                       # all, one after the other
+python -m tests.bench sampling   # bench_sampling alone
 """
 
 import subprocess

@@ -29,7 +29,11 @@ FLUSH_MS = 33
 SETTLE_MS = 1500
 
 FORMULA = r"$\frac{a_{%d}}{n!}$"
-THOUGHT = "So the term %d is " + FORMULA + r" and it is at most $x^{%d}$, which I should check once more. "
+THOUGHT = (
+    "So the term %d is "
+    + FORMULA
+    + r" and it is at most $x^{%d}$, which I should check once more. "
+)
 CODE_LINE = "    total[%d] = sum(values[i] * weights[i] for i in range(%d))  # row %d\n"
 
 
