@@ -83,11 +83,19 @@ def _run(site: Site, start: Start, claim: Claim) -> Outcome:
         return Done(str(site.folder), disk_bytes(site.folder))
     except Cancelled:
         site.gate.close()
-        if site.stop.wish != "cancel":
+        if site.stop.wish != "cancel" or start.repair:  # what was whole once is not thrown away
             raise
-        return Discarded(empty(site.folder, frozenset({LOCK})).freed_bytes)
+        return Discarded(_discard(site))
     finally:
         site.gate.close()
+
+
+def _discard(site: Site) -> int:
+    """Bytes that came back. A folder without our note was never written to."""
+    origin = read_origin(site.folder)
+    if origin is None or origin.source != site.source:
+        return 0
+    return empty(site.folder, frozenset({LOCK})).freed_bytes
 
 
 def _build(site: Site, start: Start) -> None:

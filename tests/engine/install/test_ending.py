@@ -92,6 +92,27 @@ def test_cancel_leaves_what_is_not_ours(
     assert files_of(installer.target) == {"my-notes.txt": b"keep me"}
 
 
+def test_cancel_before_it_began_touches_nothing(hub: FakeHub, installer: Installer) -> None:
+    """A folder that was named by mistake may hold files with a model's names."""
+    installer.target.mkdir(parents=True)
+    (installer.target / "config.json").write_text("my own")
+    stop = Stop()
+    stop.ask("cancel")
+    assert isinstance(installer.run(MODEL, stop=stop), Discarded | Failed)
+    assert files_of(installer.target) == {"config.json": b"my own"}
+
+
+def test_cancelling_a_repair_throws_no_model_away(
+    hub: FakeHub, container: Path, installer: Installer
+) -> None:
+    hub.add(MODEL, container)
+    installer.run(MODEL)
+    stop = Stop()
+    stop.ask("cancel")
+    assert isinstance(installer.run(MODEL, stop=stop, repair=True), Paused)
+    assert files_of(installer.target) == files_of(container)
+
+
 def test_cancelling_one_leaves_the_other_alone(
     hub: FakeHub, container: Path, checkpoint: Path, tmp_path: Path
 ) -> None:
