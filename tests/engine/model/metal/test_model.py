@@ -7,10 +7,11 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
+from engine import loading
 from engine.loading import load_model
 from engine.model.hybrid import Model
 from engine.model.kernels import Kernels
-from engine.model.metal.kernels import MetalKernels
+from engine.model.metal.kernels import GROUPS, MetalKernels
 from engine.model.plain import PlainKernels
 from tests.engine.conftest import TinyModels
 from tests.engine.tiny import FAMILIES, Family
@@ -76,3 +77,21 @@ def test_no_cache_changes_a_bit(tiny_models: TinyModels, shaders: MetalKernels) 
     _, few = answer(path, shaders, 4, 8)
     for one, other in zip(all_resident, few, strict=True):
         assert mx.array_equal(one, other)
+
+
+def test_without_metal_every_shader_is_off_and_the_model_answers(tiny_models: TinyModels) -> None:
+    path = tiny_models.container("qwen3_next", bits=4)
+    kernels = MetalKernels(mx.float32)
+    fast, _ = answer(path, kernels, 16, 4)
+    plain, _ = answer(path, PlainKernels(mx.float32), 16, 4)
+    assert kernels.off == set(GROUPS)
+    assert fast == plain
+
+
+@pytest.mark.parametrize(("plain", "kind"), [("1", PlainKernels), ("", MetalKernels)])
+def test_a_variable_switches_all_shaders_off(
+    monkeypatch: pytest.MonkeyPatch, plain: str, kind: type
+) -> None:
+    monkeypatch.setattr(loading, "activation_dtype", lambda: mx.bfloat16)
+    monkeypatch.setenv("MARTLET_PLAIN", plain)
+    assert type(loading.default_kernels()) is kind
