@@ -16,12 +16,13 @@ import engine.cli.serve
 from engine.cli import main, parser
 from engine.cli.serve import KEY_VARIABLE, server_settings
 from engine.errors import BadOption
+from engine.server.settings import ServerSettings
 
 LOADING_S = 500.0  # the native core may have to be compiled first
 pytestmark = pytest.mark.timeout(600)
 
 
-def settings(*options: str) -> engine.cli.serve.ServerSettings:
+def settings(*options: str) -> ServerSettings:
     return server_settings(parser().parse_args(["serve", "demo", *options]))
 
 

@@ -123,7 +123,7 @@ def test_a_listed_page_is_answered(locked: httpx.Client) -> None:
     ],
 )
 def test_without_the_key_nobody_is_answered(locked: httpx.Client, header: str) -> None:
-    headers = {"Authorization": header.encode("latin-1")}
+    headers = {b"Authorization": header.encode("latin-1")}
     for response in (
         locked.get("/models", headers=headers),
         locked.post(CHAT, json=user("?"), headers=headers),
