@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from engine.install.stop import Stop
 from tests.engine.conftest import TinyModels
 from tests.engine.fake_hub import FakeHub
 
-QUICK = Patience(tries=4, first_s=0.01, most_s=0.02, stall_s=0.5, progress_bytes=1)
+QUICK = Patience(tries=4, first_s=0.01, most_s=0.02, stall_s=30.0, progress_bytes=1)
+HASTY = replace(QUICK, stall_s=0.5)  # where a stall is what it is about
 MODEL = "acme/Tiny-qpack"
 CHECKPOINT = "acme/Tiny-MLX"
 

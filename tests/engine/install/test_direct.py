@@ -11,7 +11,7 @@ from engine.container.verify import verify
 from engine.errors import BadContainer
 from engine.install.protocol import Begun, Done, Failed, Notice, Waiting
 from tests.engine.fake_hub import COMMIT, FakeHub, Kind
-from tests.engine.install.conftest import MODEL, QUICK, Installer, files_of
+from tests.engine.install.conftest import HASTY, MODEL, QUICK, Installer, files_of
 
 LAYER = "packed_experts/layer_01.bin"
 
@@ -111,7 +111,8 @@ def test_a_fault_that_passes_is_sat_out(
 ) -> None:
     hub.add(MODEL, container)
     hub.fail(LAYER, kind, status=503, times=2, after=1000)
-    assert isinstance(installer.run(MODEL), Done)
+    patience = HASTY if kind == "stall" else QUICK
+    assert isinstance(installer.run(MODEL, patience=patience), Done)
     assert files_of(installer.target) == files_of(container)
     waits = [event for event in installer.heard(Waiting) if isinstance(event, Waiting)]
     assert [words in wait.message for wait in waits] == [True, True]
@@ -123,7 +124,7 @@ def test_a_fault_that_stays_ends_it_soon_and_keeps_everything(
 ) -> None:
     hub.add(MODEL, container)
     fault = hub.fail(LAYER, kind, status=503, times=10**6)
-    outcome = installer.run(MODEL)
+    outcome = installer.run(MODEL, patience=HASTY if kind == "stall" else QUICK)
     assert isinstance(outcome, Failed)
     assert outcome.kind == "DownloadFailed"
     assert "Nothing is lost" in outcome.remedy

@@ -10,7 +10,7 @@ from engine.install.claim import Claim, holder
 from engine.install.protocol import Discarded, Done, Failed, Joined, Paused, Progress
 from engine.install.stop import Stop
 from tests.engine.fake_hub import FakeHub
-from tests.engine.install.conftest import CHECKPOINT, MODEL, Installer, files_of
+from tests.engine.install.conftest import CHECKPOINT, HASTY, MODEL, Installer, files_of
 
 DEADLINE_S = 60
 
@@ -192,7 +192,7 @@ def test_a_stalled_download_shows_no_speed(
     monkeypatch.setattr("engine.install.pulse.BEAT_S", 0.05)
     hub.add(MODEL, container)
     hub.fail("layer_01", "stall", times=10**6)
-    outcome = installer.run(MODEL)
+    outcome = installer.run(MODEL, patience=HASTY)
     assert isinstance(outcome, Failed)
     assert "has stopped sending" in outcome.message
     last = installer.heard(Progress)[-1]

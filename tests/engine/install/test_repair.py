@@ -89,7 +89,7 @@ def test_a_repair_that_is_cut_off_is_no_model_and_goes_on(
     hub: FakeHub, installer: Installer, source: str, whole: dict[str, bytes]
 ) -> None:
     spoil(installer.target / LAYER)
-    fault = hub.fail("", "stall", times=10**6, host="storage", least=5_000)
+    fault = hub.fail("", "short", times=10**6, host="storage", least=5_000)
     if source == CHECKPOINT:
         fault.least = 16_385  # its headers are asked for first
     assert isinstance(installer.run(source, repair=True), Failed)
