@@ -18,8 +18,11 @@ inline uint key_id(ulong key) {
   return ~uint(key);
 }
 
-inline void sort_descending(thread ulong* keys, int count) {
-  for (int i = 1; i < count; i++) {
+template <int COUNT>
+inline void sort_descending(thread ulong* keys) {
+#pragma unroll
+  for (int i = 1; i < COUNT; i++) {
+#pragma unroll
     for (int j = i; j > 0; j--) {
       ulong larger = keys[j] > keys[j - 1] ? keys[j] : keys[j - 1];
       ulong smaller = keys[j] > keys[j - 1] ? keys[j - 1] : keys[j];

@@ -28,6 +28,7 @@ int simdgroup = simdgroup_index_in_threadgroup;
 
 // All of S is asked for at once, before anything has to wait. Lane dims lie 32 apart.
 float s[ROWS][LANE_DIMS];
+#pragma unroll
 for (int r = 0; r < ROWS; r++) {
   int row = simdgroup + r * SIMDGROUPS;
   for (int j = 0; j < LANE_DIMS; j++) {
@@ -87,6 +88,7 @@ float beta = 1 / (1 + metal::exp(-float(b[head])));
 // The rows side by side, so that their sums overlap. Rows past DV hold zeros and are not written.
 float delta[ROWS];
 float answer[ROWS];
+#pragma unroll
 for (int r = 0; r < ROWS; r++) {
   float recalled = 0;
   for (int j = 0; j < LANE_DIMS; j++) {
@@ -95,6 +97,7 @@ for (int r = 0; r < ROWS; r++) {
   }
   delta[r] = simd_sum(recalled);
 }
+#pragma unroll
 for (int r = 0; r < ROWS; r++) {
   int row = simdgroup + r * SIMDGROUPS;
   delta[r] = row < DV ? beta * (qkv[2 * DK + row] - delta[r]) : 0;
@@ -109,6 +112,7 @@ for (int r = 0; r < ROWS; r++) {
   }
 }
 threadgroup float rows[DV];
+#pragma unroll
 for (int r = 0; r < ROWS; r++) {
   int row = simdgroup + r * SIMDGROUPS;
   answer[r] = simd_sum(answer[r]);

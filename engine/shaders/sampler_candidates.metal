@@ -36,7 +36,7 @@ for (int j = 0; j < HELD; j++) {
   }
   held[j] = best_key(score, id);
 }
-sort_descending(held, HELD);
+sort_descending<HELD>(held);
 
 threadgroup ulong heads[LANES];
 heads[lane] = held[0];

@@ -36,6 +36,6 @@ inline uint random_word(Words key, uint index, uint count) {
 // Number `index` of `mx.random.gumbel` of `count`.
 inline float gumbel(Words key, uint index, uint count) {
   float below_one = 0.99999994f;
-  float uniform = metal::min(float(random_word(key, index, count)) / 4294967296.0f, below_one);
-  return -metal::log(-metal::log(uniform));
+  float chance = metal::min(float(random_word(key, index, count)) / 4294967296.0f, below_one);
+  return -metal::log(-metal::log(chance));
 }
