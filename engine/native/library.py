@@ -4,11 +4,14 @@ Used by the build of the package and, in a source tree, when the sources have ch
 nothing of the engine: the build loads this module by its path, before anything is installed.
 """
 
+import fcntl
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,13 +61,29 @@ def compile_library(folder: Path = FOLDER) -> Path:
     path = library_path(folder)
     if path.exists():
         return path
+    with _sole_builder(folder):
+        if not path.exists():  # another process may have built it meanwhile
+            _build(folder, path)
+    return path
+
+
+@contextmanager
+def _sole_builder(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # falls with the descriptor, or the process
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _build(folder: Path, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
         fresh = Path(scratch) / path.name
         _compile(folder, fresh)
         os.replace(fresh, path)
     for stale in set(folder.glob(f"martlet-*{SUFFIX}")) - {path}:
         stale.unlink(missing_ok=True)
-    return path
 
 
 def compiler() -> list[str]:

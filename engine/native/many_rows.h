@@ -27,10 +27,10 @@ INLINE void tile(const float *const *w, const float *const *x, int m, int in,
             for (int c = 0; c < m; c++)
                 sum[r][c] += load_part(w[r] + i, in - i) * load_part(x[c] + i, in - i);
 #pragma GCC unroll 3
-    for (int c = 0; c < m; c++)
-#pragma GCC unroll 4
-        for (int r = 0; r < TILE_W; r++)
-            y[c][r] = total_of(sum[r][c]);
+    for (int c = 0; c < m; c++) {
+        const vf column[] = {sum[0][c], sum[1][c], sum[2][c], sum[3][c]};
+        four_totals(column, y[c]);
+    }
 }
 
 /* m rows of x with n rows of W, widened and `stride` apart: y[c][0..n). */

@@ -1,7 +1,10 @@
 /* Products with one row of x, which are bound by the reading of W: ROWS rows of it at a time, whose
    sums are independent. The rows after the last are the last again. Included through kernels.h. */
 
-enum { ROWS = 4 };
+enum {
+    ROWS = 4,
+    AHEAD = 4096, /* bytes of W that are fetched early; beyond its end, nothing happens */
+};
 
 /* For any width, code by code in their order. */
 INLINE void stream_rows(const Matrix *w, int bits, const int *rows, const float *x, float *y,
@@ -26,8 +29,7 @@ INLINE void stream_rows(const Matrix *w, int bits, const int *rows, const float 
             }
         }
     }
-    for (int r = 0; r < ROWS; r++)
-        y[r] = total_of(sum[r]);
+    four_totals(sum, y);
 }
 
 /* x as words meet it: vector i of a run of LANES words holds what meets their i-th codes, which
@@ -74,6 +76,16 @@ INLINE vf scales_of(const float *scales, int word, int shift)
     return load(lanes);
 }
 
+/* Of each row, the biases of `count` groups times the sums of x in them. */
+INLINE void add_biases(const float *scales, int groups, const float *sums, int group, int count,
+                       vf *sum)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < ROWS; r++)
+        sum[r] += load_part(scales + (2 * r + 1) * groups + group, count) *
+                  load_part(sums + group, count);
+}
+
 /* The same for 2, 4 and 8 bits, where a row is whole runs. A word's codes are multiplied where they
    lie, in the word's lane; scales and biases join once a group. x as `arrange` left it. */
 INLINE void word_rows(const Matrix *w, int bits, const int *rows, const float *x,
@@ -93,8 +105,7 @@ INLINE void word_rows(const Matrix *w, int bits, const int *rows, const float *x
 #pragma GCC unroll 4
         for (int r = 0; r < ROWS; r++) {
             q[r] = *(const unaligned_vu *)(at[r] + (size_t)word * 4);
-            /* the rows that come next; where there are none, nothing happens */
-            __builtin_prefetch(at[r] + (size_t)word * 4 + ROWS * row_bytes(w));
+            __builtin_prefetch(at[r] + (size_t)word * 4 + AHEAD);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < per_word; i++) {
@@ -110,12 +121,12 @@ INLINE void word_rows(const Matrix *w, int bits, const int *rows, const float *x
         for (int r = 0; r < ROWS; r++)
             sum[r] += part[r] * scales_of(scales + 2 * r * groups, word, shift);
     }
-    for (int r = 0; r < ROWS; r++) {
-        float rest = 0;
-        for (int group = 0; group < groups; group++)
-            rest += scales[(2 * r + 1) * groups + group] * sums[group];
-        y[r] = total_of(sum[r]) + rest;
-    }
+    int group = 0;
+    for (; group + LANES <= groups; group += LANES)
+        add_biases(scales, groups, sums, group, LANES, sum);
+    if (group < groups)
+        add_biases(scales, groups, sums, group, groups - group, sum);
+    four_totals(sum, y);
 }
 
 INLINE void plain_part(const Matrix *w, int type, const int *rows, const float *x, int at,
@@ -135,8 +146,7 @@ INLINE void plain_rows(const Matrix *w, int type, const int *rows, const float *
         plain_part(w, type, rows, x, at, LANES, sum);
     if (at < w->in)
         plain_part(w, type, rows, x, at, w->in - at, sum);
-    for (int r = 0; r < ROWS; r++)
-        y[r] = total_of(sum[r]);
+    four_totals(sum, y);
 }
 
 /* Scratch: a row of x, the sums of its groups, and the scales of ROWS rows. */

@@ -70,7 +70,18 @@ INLINE float total_of(vf sum)
     return a[0];
 }
 
-/* The same for the 16 partial sums of a longer row. */
+#define PAIRS(a, b) (EVERY_SECOND(a, b, 0) + EVERY_SECOND(a, b, 1))
+
+/* Of four sums at once, in another tree. */
+INLINE void four_totals(const vf sum[4], float *totals)
+{
+    vf pairs = PAIRS(PAIRS(sum[0], sum[1]), PAIRS(sum[2], sum[3]));
+    for (int lanes = LANES / 4; lanes > 1; lanes /= 2)
+        pairs = PAIRS(pairs, pairs);
+    store_part(totals, pairs, 4);
+}
+
+/* Of the STEP partial sums of a long row. */
 INLINE float total(const vf sum[HALVES])
 {
     vf both = sum[0];

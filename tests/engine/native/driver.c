@@ -1,6 +1,7 @@
 /* Runs every function of the core on small and ragged inputs, for a build with sanitizers: buffers
-   have exactly the size that martlet.h promises, and what threads share is shared. Checks that
-   results do not depend on the number of threads, and that every request is answered once. */
+   have exactly the size that martlet.h promises, and what threads share is shared. Checks products
+   against a plain reading of the format, that results do not depend on the number of threads, and
+   that every request is answered once. Arguments: the instruction sets to run. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -79,6 +80,46 @@ static void drop(Matrix w)
     free((void *)w.biases);
 }
 
+static float number(const void *data, size_t index, int type)
+{
+    if (type == TYPE_F32)
+        return ((const float *)data)[index];
+    const uint32_t half = ((const uint16_t *)data)[index];
+    const uint32_t bits = type == TYPE_BF16 ? half << 16 : (half << 13) + (112u << 23);
+    float x; /* float16 is drawn positive and normal */
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Bit by bit, as martlet.h describes it. */
+static double weight_at(const Matrix *w, int row, int column)
+{
+    const size_t index = (size_t)row * (size_t)w->in + (size_t)column;
+    if (!w->bits)
+        return number(w->weight, index, w->type);
+    unsigned code = 0;
+    for (size_t b = 0; b < (size_t)w->bits; b++) {
+        const size_t bit = index * (size_t)w->bits + b;
+        code |= (((const unsigned char *)w->weight)[bit / 8] >> bit % 8 & 1u) << b;
+    }
+    const size_t group = index / (size_t)w->group;
+    return (double)number(w->scales, group, w->type) * code + number(w->biases, group, w->type);
+}
+
+static void check_products(const Matrix *w, const float *x, const float *y, int rows)
+{
+    for (int i = 0; i < w->out; i++)
+        for (int row = 0; row < rows; row++) {
+            double sum = 0, size = 0;
+            for (int j = 0; j < w->in; j++) {
+                const double term = weight_at(w, i, j) * x[row * w->in + j];
+                sum += term;
+                size += fabs(term);
+            }
+            CHECK(fabs(y[row * w->out + i] - sum) <= 1e-5 * size);
+        }
+}
+
 static void same(const float *a, const float *b, size_t count)
 {
     CHECK(!memcmp(a, b, count * sizeof *a));
@@ -96,6 +137,7 @@ static void products(Matrix w)
         martlet_set_threads(4);
         CHECK(!martlet_linear(&w, x, many, rows));
         same(one, many, count);
+        check_products(&w, x, one, rows);
         free(one);
         free(many);
     }
@@ -103,6 +145,8 @@ static void products(Matrix w)
     uint32_t ids[] = {0, (uint32_t)w.out - 1};
     float *y = floats(2 * (size_t)w.in);
     CHECK(!martlet_embed(&w, ids, y, 2));
+    for (int j = 0; j < w.in; j++)
+        CHECK(fabs(y[w.in + j] - weight_at(&w, w.out - 1, j)) < 1e-5 * (1 << w.bits));
     free(y);
     drop(w);
 }
@@ -408,6 +452,7 @@ int main(int count, char **arguments)
     for (int i = 1; i < count; i++) {
         if (martlet_use_instruction_set(arguments[i]))
             continue; /* not on this machine */
+        printf("%s\n", martlet_instruction_set());
         all_products();
         for (int pairs = 1; pairs < 40; pairs += 19) {
             experts(4, pairs);
