@@ -101,12 +101,15 @@ class MetalKernels(PlainKernels):
         return moe.output(kernel, hidden, places, slots.down, slot_ids, scores, *shared, residual)
 
     def shared_parts(self, x: mx.array, w: SharedExpert) -> tuple[mx.array, mx.array]:
-        if not moe.supports(w.gate_proj, w.up_proj):
-            hidden = silu(self.linear(x, w.gate_proj)) * self.linear(x, w.up_proj)
+        if moe.supports(w.gate_proj, w.up_proj):
+            hidden = self.shared_hidden(x, w.gate_proj, w.up_proj)
         else:
-            kernel, first = self._kernels["moe_hidden"], mx.array([0], mx.uint32)
-            hidden = moe.hidden(kernel, x, w.gate_proj, w.up_proj, first)
+            hidden = silu(self.linear(x, w.gate_proj)) * self.linear(x, w.up_proj)
         return self.linear(hidden, w.down_proj), self.linear(x, w.gate)
+
+    def shared_hidden(self, x: mx.array, gate: Linear, up: Linear) -> mx.array:
+        """silu(gate x) * up x: (1, D) -> (1, I)."""
+        return moe.hidden(self._kernels["moe_hidden"], x, gate, up, mx.array([0], mx.uint32))
 
     def sampler(
         self, options: ResolvedOptions, vocab_size: int, prompt_ids: Sequence[int]

@@ -11,7 +11,7 @@ from engine.config import ModelConfig
 from engine.experts.slots import ExpertMatrix, LayerSlots
 from engine.model.kernels import AttentionWeights, DeltaNetWeights
 from engine.model.metal.kernels import MetalKernels
-from engine.model.metal.moe import hidden_twin, output_twin
+from engine.model.metal.moe import hidden_twin, output_twin, supports
 from engine.model.plain import PlainKernels
 from engine.model.weights import Linear
 from engine.options import GenerationOptions
@@ -43,6 +43,22 @@ def moe(kernels: MetalKernels, config: ModelConfig, slots: LayerSlots) -> None:
     floats = [_wide(a) for a in (shared, logit, residual)]
     twin = output_twin(_wide(hidden), places, _widened(down), slot_ids, scores, *floats)
     compare("moe_output", out, twin)
+    _shared_expert(kernels, config, x)
+
+
+def _shared_expert(kernels: MetalKernels, config: ModelConfig, x: mx.array) -> None:
+    """Its widths may be others than the experts'."""
+    widths = config.module_quantization("model.layers.0.mlp.shared_expert.gate_proj")
+    if widths is None:
+        return
+    shape = (1, config.shared_intermediate_size, config.hidden_size)
+    made = [_matrix(shape, widths.bits, widths.group_size, kernels.dtype) for _ in range(2)]
+    gate, up = (_as_linear(m) for m in made)
+    if supports(gate, up):
+        hidden = kernels.shared_hidden(x, gate, up)
+        first = mx.array([0], mx.uint32)
+        twin = hidden_twin(_wide(x), _widened(made[0]), _widened(made[1]), first)
+        compare("moe_hidden of the shared expert", hidden, twin)
 
 
 def delta_net(kernels: MetalKernels, config: ModelConfig) -> None:
@@ -143,13 +159,26 @@ def _like(matrix: ExpertMatrix, slots: int) -> ExpertMatrix:
     """Random weights of the same shape, widths and dtypes, in as many slots."""
     assert matrix.scales is not None
     _, rows, words = matrix.weight.shape
-    weight = mx.random.randint(0, 2**31 - 1, (slots, rows, words), mx.uint32)
-    levels, inputs = 2.0**matrix.bits, words * 32 / matrix.bits
-    scales = mx.random.uniform(0.5, 1.5, (slots, *matrix.scales.shape[1:])) / levels * inputs**-0.5
-    biases = -scales * (levels / 2)
-    dtype = matrix.scales.dtype
-    bits, group_size = matrix.bits, matrix.group_size
-    return ExpertMatrix(weight, scales.astype(dtype), biases.astype(dtype), bits, group_size)
+    shape = (slots, rows, words * 32 // matrix.bits)
+    return _matrix(shape, matrix.bits, matrix.group_size, matrix.scales.dtype)
+
+
+def _matrix(
+    shape: tuple[int, int, int], bits: int, group_size: int, dtype: mx.Dtype
+) -> ExpertMatrix:
+    """Random weights of about 1 / sqrt(inputs): shape is slots, rows, inputs."""
+    slots, rows, inputs = shape
+    weight = mx.random.randint(0, 2**31 - 1, (slots, rows, inputs * bits // 32), mx.uint32)
+    step = mx.random.uniform(1.0, 3.0, (slots, rows, inputs // group_size)) * inputs**-0.5
+    scales = step / 2.0**bits
+    return ExpertMatrix(weight, scales.astype(dtype), (-step / 2).astype(dtype), bits, group_size)
+
+
+def _as_linear(m: ExpertMatrix) -> Linear:
+    """The matrix of the only slot."""
+    assert m.scales is not None
+    assert m.biases is not None
+    return Linear(m.weight[0], m.scales[0], m.biases[0], m.bits, m.group_size)
 
 
 def _widened(matrix: ExpertMatrix) -> ExpertMatrix:

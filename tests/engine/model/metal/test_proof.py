@@ -18,7 +18,8 @@ from engine.model.weights import Linear
 from tests.engine.model.metal.numbers import matrix
 from tests.engine.tiny import make_config
 
-CONFIG: ModelConfig = parse_config(make_config(norm_topk_prob=True))
+QUANTIZATION = {"quantization": {"bits": 8, "group_size": 64}}  # the shared expert's
+CONFIG: ModelConfig = parse_config(make_config() | QUANTIZATION)
 
 
 def slots(bits: int = 4, dtype: mx.Dtype = mx.float32) -> LayerSlots:
