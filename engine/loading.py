@@ -25,6 +25,7 @@ from engine.model.moe import OnRoute, unheard
 from engine.model.plain import PlainKernels
 from engine.native.core import native_core
 from engine.native.kernels import NativeKernels
+from engine.native.reader import NativeReader
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ def load_model(
     progress("dense", 0.0)
     tensors = load_dense(container)
     progress("slots", 0.0)
-    reader: ExpertReader = ThreadedReader(reader_threads)
+    reader = default_reader(reader_threads)
     if check_reads:
         reader = CheckedReader(reader, known_sums(container), check_reads)
     cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
@@ -93,3 +94,9 @@ def default_kernels() -> Kernels:
         return MetalKernels(dtype)
     native = native_core()
     return NativeKernels(native) if native else PlainKernels(dtype)
+
+
+def default_reader(thread_count: int = READER_THREADS) -> ExpertReader:
+    """The fastest reader that this machine can run."""
+    native = native_core()
+    return NativeReader(native, thread_count) if native else ThreadedReader(thread_count)
