@@ -23,6 +23,7 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
+from engine import loading
 from engine.container.repack import repack
 from engine.loading import load_model
 from engine.model.kernels import Kernels, Routing
@@ -106,7 +107,9 @@ def ours(path: Path, kernels: Kernels) -> Count:
     container = path.with_name(f"{path.name}-{type(kernels).__name__}")
     if not container.exists():
         repack(path, container)
-    with contextlib.closing(load_model(container, slots=16, kernels=kernels)) as model:
+    with mock.patch.object(loading, "prove"):  # nothing runs here, so nothing can be proved
+        opened = load_model(container, slots=16, kernels=kernels)
+    with contextlib.closing(opened) as model:
         state = model.new_state()
         reads = 0
 
