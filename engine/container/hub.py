@@ -7,7 +7,6 @@ The token goes to the hub's origins alone: each redirect is followed here, and d
 """
 
 import logging
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-
 import httpcore2
 import httpx2
-from huggingface_hub import HfApi, constants, get_session, hf_hub_url, parse_hf_uri
+from huggingface_hub import constants, get_session, hf_hub_url, parse_hf_uri
 from huggingface_hub.errors import HfHubHTTPError, HfUriError, OfflineModeIsEnabled
 
 from engine import __version__
@@ -30,6 +27,8 @@ from engine.container.remote import Interrupted, RemoteFile
 from engine.errors import BadOption, DownloadFailed
 
 log = logging.getLogger(__name__)
+logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it talks past the program
+constants.HF_HUB_DISABLE_TELEMETRY = True  # no facts about this machine beside a request
 
 STALL_S = 10.0  # without a byte, until a connection is given up
 _CONNECT_S = 10.0
@@ -104,6 +103,8 @@ class Hub:
 
         Raises Interrupted or a MartletError.
         """
+        from huggingface_hub import HfApi  # slow to import, and a mirror does without
+
         page = f"{self.address}/{check_id(id)}"
         with _network_faults(page), self._refusals(id, page):
             info = HfApi(endpoint=self.address, library_name="martlet").model_info(
