@@ -45,7 +45,8 @@ INLINE void tiles(const float *w, int stride, int n, const float *const *x, int 
             rows[r] = w + (first + (r < count ? r : count - 1)) * stride;
         tile(rows, x, m, in, products);
         for (int c = 0; c < m; c++)
-            memcpy(y[c] + at + first, products[c], (size_t)count * sizeof **y);
+            for (int r = 0; r < count; r++)
+                y[c][at + first + r] = products[c][r];
     }
 }
 

@@ -1,31 +1,48 @@
 /* Products with one row of x, which are bound by the reading of W: ROWS rows of it at a time, whose
-   sums are independent. The rows after the last are the last again. Included through kernels.h. */
+   sums are independent. Where only n are left, the last is taken again. Included through
+   kernels.h. */
 
 enum {
     ROWS = 4,
     AHEAD = 4096, /* bytes of W that are fetched early; beyond its end, nothing happens */
 };
 
+/* Where ROWS rows of codes, scales and biases lie. */
+typedef struct {
+    const uint8_t *codes[ROWS];
+    const float *scales[ROWS], *biases[ROWS];
+    int groups;
+} Four;
+
+INLINE Four four_rows(const Matrix *w, int first, int n, float *scales)
+{
+    Four f = {.groups = w->in / w->group};
+    widen_scales(w, first, n, scales);
+    for (int r = 0; r < ROWS; r++) {
+        const int own = r < n ? r : n - 1;
+        f.codes[r] = row_at(w, first + own);
+        f.scales[r] = scales + own * f.groups;
+        f.biases[r] = f.scales[r] + n * f.groups;
+    }
+    return f;
+}
+
 /* For any width, code by code in their order. */
-INLINE void stream_rows(const Matrix *w, int bits, const int *rows, const float *x, float *y,
+INLINE void stream_rows(const Matrix *w, int bits, int first, int n, const float *x, float *y,
                         float *scales)
 {
-    const int groups = w->in / w->group, units = w->group / UNIT;
-    const uint8_t *at[ROWS];
+    const int units = w->group / UNIT;
+    const Four f = four_rows(w, first, n, scales);
     vf sum[ROWS] = {{0}};
-    for (int r = 0; r < ROWS; r++) {
-        at[r] = row_at(w, rows[r]);
-        widen_scales(w, rows[r], scales + 2 * r * groups);
-    }
-    for (int unit = 0; unit < groups * units; unit++) {
-        const float *s = scales + unit / units;
+    for (int unit = 0; unit < f.groups * units; unit++) {
+        const int group = unit / units;
 #pragma GCC unroll 4
         for (int part = 0; part < UNIT / LANES; part++) {
             const vf v = load(x + unit * UNIT + part * LANES);
 #pragma GCC unroll 4
             for (int r = 0; r < ROWS; r++) {
-                const vf q = codes(at[r] + (size_t)unit * 4 * (size_t)bits, bits, part);
-                sum[r] += (q * s[2 * r * groups] + s[(2 * r + 1) * groups]) * v;
+                const vf q = codes(f.codes[r] + (size_t)unit * 4 * (size_t)bits, bits, part);
+                sum[r] += (q * f.scales[r][group] + f.biases[r][group]) * v;
             }
         }
     }
@@ -76,36 +93,40 @@ INLINE vf scales_of(const float *scales, int word, int shift)
     return load(lanes);
 }
 
-/* Of each row, the biases of `count` groups times the sums of x in them. */
-INLINE void add_biases(const float *scales, int groups, const float *sums, int group, int count,
-                       vf *sum)
+/* The biases of four rows times the sums of x in their groups. */
+INLINE void add_biases(const Four *f, const float *sums, float *y)
 {
+    vf sum[ROWS] = {{0}};
+    float totals[ROWS];
+    int group = 0;
+    for (; group + LANES <= f->groups; group += LANES)
 #pragma GCC unroll 4
-    for (int r = 0; r < ROWS; r++)
-        sum[r] += load_part(scales + (2 * r + 1) * groups + group, count) *
-                  load_part(sums + group, count);
+        for (int r = 0; r < ROWS; r++)
+            sum[r] += load(f->biases[r] + group) * load(sums + group);
+    four_totals(sum, totals);
+    for (int r = 0; r < ROWS; r++) {
+        for (int rest = group; rest < f->groups; rest++)
+            totals[r] += f->biases[r][rest] * sums[rest];
+        y[r] += totals[r];
+    }
 }
 
 /* The same for 2, 4 and 8 bits, where a row is whole runs. A word's codes are multiplied where they
    lie, in the word's lane; scales and biases join once a group. x as `arrange` left it. */
-INLINE void word_rows(const Matrix *w, int bits, const int *rows, const float *x,
+INLINE void word_rows(const Matrix *w, int bits, int first, int n, const float *x,
                       const float *sums, float *y, float *scales)
 {
-    const int groups = w->in / w->group, words = w->in / 32 * bits, per_word = 32 / bits;
+    const int words = w->in / 32 * bits, per_word = 32 / bits;
     const int shift = __builtin_ctz((unsigned)(w->group / per_word));
-    const uint8_t *at[ROWS];
+    const Four f = four_rows(w, first, n, scales);
     vf sum[ROWS] = {{0}};
-    for (int r = 0; r < ROWS; r++) {
-        at[r] = row_at(w, rows[r]);
-        widen_scales(w, rows[r], scales + 2 * r * groups);
-    }
     for (int word = 0; word < words; word += LANES) {
         vu q[ROWS];
         vf part[ROWS] = {{0}};
 #pragma GCC unroll 4
         for (int r = 0; r < ROWS; r++) {
-            q[r] = *(const unaligned_vu *)(at[r] + (size_t)word * 4);
-            __builtin_prefetch(at[r] + (size_t)word * 4 + AHEAD);
+            q[r] = *(const unaligned_vu *)(f.codes[r] + (size_t)word * 4);
+            __builtin_prefetch(f.codes[r] + (size_t)word * 4 + AHEAD);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < per_word; i++) {
@@ -119,27 +140,26 @@ INLINE void word_rows(const Matrix *w, int bits, const int *rows, const float *x
         }
 #pragma GCC unroll 4
         for (int r = 0; r < ROWS; r++)
-            sum[r] += part[r] * scales_of(scales + 2 * r * groups, word, shift);
+            sum[r] += part[r] * scales_of(f.scales[r], word, shift);
     }
-    int group = 0;
-    for (; group + LANES <= groups; group += LANES)
-        add_biases(scales, groups, sums, group, LANES, sum);
-    if (group < groups)
-        add_biases(scales, groups, sums, group, groups - group, sum);
     four_totals(sum, y);
+    add_biases(&f, sums, y);
 }
 
-INLINE void plain_part(const Matrix *w, int type, const int *rows, const float *x, int at,
+INLINE void plain_part(const Matrix *w, int type, const size_t *rows, const float *x, int at,
                        int count, vf *sum)
 {
     const vf v = load_part(x + at, count);
 #pragma GCC unroll 4
     for (int r = 0; r < ROWS; r++)
-        sum[r] += widen(w->weight, (size_t)rows[r] * (size_t)w->in + (size_t)at, count, type) * v;
+        sum[r] += widen(w->weight, rows[r] + (size_t)at, count, type) * v;
 }
 
-INLINE void plain_rows(const Matrix *w, int type, const int *rows, const float *x, float *y)
+INLINE void plain_rows(const Matrix *w, int type, int first, int n, const float *x, float *y)
 {
+    size_t rows[ROWS];
+    for (int r = 0; r < ROWS; r++)
+        rows[r] = (size_t)(first + (r < n ? r : n - 1)) * (size_t)w->in;
     vf sum[ROWS] = {{0}};
     int at = 0;
     for (; at + LANES <= w->in; at += LANES)
@@ -160,17 +180,15 @@ INLINE void one_row(const Matrix *w, int bits, int type, int first, int last, co
         sum_groups(x, w->in, w->group, sums);
     }
     for (int row = first; row < last; row += ROWS) {
-        const int count = last - row < ROWS ? last - row : ROWS;
-        int rows[ROWS];
+        const int n = last - row < ROWS ? last - row : ROWS;
         float products[ROWS];
-        for (int r = 0; r < ROWS; r++)
-            rows[r] = row + (r < count ? r : count - 1);
         if (!bits)
-            plain_rows(w, type, rows, x, products);
+            plain_rows(w, type, row, n, x, products);
         else if (whole_runs)
-            word_rows(w, bits, rows, scratch, sums, products, scales);
+            word_rows(w, bits, row, n, scratch, sums, products, scales);
         else
-            stream_rows(w, bits, rows, x, products, scales);
-        memcpy(y + row, products, (size_t)count * sizeof *y);
+            stream_rows(w, bits, row, n, x, products, scales);
+        for (int r = 0; r < n; r++)
+            y[row + r] = products[r];
     }
 }

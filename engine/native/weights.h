@@ -46,17 +46,17 @@ INLINE void widen_all(const void *data, size_t index, int count, int type, float
     int i = 0;
     for (; i + LANES <= count; i += LANES)
         store(out + i, widen(data, index + (size_t)i, LANES, type));
-    if (i < count)
-        store_part(out + i, widen(data, index + (size_t)i, count - i, type), count - i);
+    for (; i < count; i++) /* rarely more than a few, and a copy of unknown length is a call */
+        store_part(out + i, widen(data, index + (size_t)i, 1, type), 1);
 }
 
-/* The scales and then the biases of a row: 2 * groups floats. */
-INLINE void widen_scales(const Matrix *w, int row, float *out)
+/* The scales of n rows and then their biases: 2 * n * groups floats. */
+INLINE void widen_scales(const Matrix *w, int row, int n, float *out)
 {
     const int groups = w->in / w->group;
     const size_t at = (size_t)row * (size_t)groups;
-    widen_all(w->scales, at, groups, w->type, out);
-    widen_all(w->biases, at, groups, w->type, out + groups);
+    widen_all(w->scales, at, n * groups, w->type, out);
+    widen_all(w->biases, at, n * groups, w->type, out + n * groups);
 }
 
 /* A row as float32. */
@@ -64,7 +64,7 @@ INLINE void dequantize_row(const Matrix *w, int bits, int row, float *out, float
 {
     const int groups = w->in / w->group, units = w->group / UNIT;
     const uint8_t *at = row_at(w, row);
-    widen_scales(w, row, scales);
+    widen_scales(w, row, 1, scales);
     for (int unit = 0; unit < groups * units; unit++, at += 4 * bits) {
         const float scale = scales[unit / units], bias = scales[groups + unit / units];
 #pragma GCC unroll 4
