@@ -1,7 +1,11 @@
 """OpenBlock: the block that is being read, line by line. Decides nothing."""
 
+import re
+
 from app.blocks.block import Block, Kind
 from app.blocks.line import HEADING, ITEM, spaces_before
+
+_MAY_CLOSE = re.compile(r"^ *(?:```|~~~)", re.MULTILINE)
 
 
 class OpenBlock:
@@ -56,6 +60,16 @@ class OpenBlock:
     def may_be_closed_by(self, line: str) -> bool:
         """Whether an unfinished line may become that fence."""
         return not line.strip().strip(self.closer[0])
+
+    def code_until(self, text: str, at: int) -> int:
+        """Up to where whole lines of a text, from `at` on, are surely inside this code.
+
+        Much code comes at once when a conversation is opened; this spares looking at each line.
+        """
+        if self.strip:
+            return at
+        fence = _MAY_CLOSE.search(text, at)
+        return text.rfind("\n", at, fence.start() if fence else len(text)) + 1
 
     def block(self, *, closed: bool, more: str = "") -> Block | None:
         """What was read, and `more` after it; None where there is nothing to show."""

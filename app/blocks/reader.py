@@ -22,7 +22,7 @@ from app.blocks.line import (
 )
 from app.blocks.open_block import OpenBlock
 
-PROSE_LIMIT = 900  # characters; after that the next paragraph begins another block
+PROSE_LIMIT = 600  # characters; after that the next paragraph begins another block
 LINE_LIMIT = 4000  # characters; a longer line of prose is cut at a space
 TABLE_LIMIT = 60  # rows in one block: a table is laid out as a whole
 MATH_LIMIT = 4000  # characters; what has no closing bracket by then is no formula
@@ -46,10 +46,15 @@ class BlockReader:
 
     def feed(self, text: str) -> None:
         """Read on."""
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._line(self._without_long_start(line) + "\n")
-        self._rest = self._without_long_start(self._rest)
+        text, at = self._rest + text, 0
+        while (end := text.find("\n", at)) >= 0:
+            if self._open.kind is Kind.CODE and (inside := self._open.code_until(text, at)) > at:
+                self._open.add(text[at:inside])
+                at = inside
+            else:
+                self._line(self._without_long_start(text[at:end]) + "\n")
+                at = end + 1
+        self._rest = self._without_long_start(text[at:])
 
     def finish(self) -> None:
         """There is no more: whatever was held back is what it looks like."""
@@ -71,10 +76,6 @@ class BlockReader:
         """The blocks so far; one that is still open is the last."""
         tail = self.tail()
         return [*self._done, tail] if tail else list(self._done)
-
-    def block(self, index: int) -> Block:
-        """One of the settled blocks."""
-        return self._done[index]
 
     def tail(self) -> Block | None:
         """The block that is still open, or None between blocks."""

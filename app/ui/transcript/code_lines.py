@@ -90,11 +90,20 @@ class CodeLines:
         first = self._lines[-len(lines)]
         while len(self._rows) > 1 and self._rows[-1] > first:
             self._rows.pop()
+        if self._are_rows(lines, first, at):
+            self._rows += starts[1:-1]
+            return
         for start, end in zip([first, *starts[1:-1]], starts[1:], strict=True):
             step = self._step(self.code[start : end - 1])
             self._rows += range(start + step, end - 1, step)
             if end <= len(self.code):
                 self._rows.append(end)
+
+    def _are_rows(self, lines: list[str], first: int, at: int) -> bool:
+        """Whether every line fits its row; what is wide in another way is looked at singly."""
+        lengths = at - first + len(lines[0]), *map(len, lines)
+        is_plain = self._columns == LONGEST_ROW or (self.code.isascii() and "\t" not in self.code)
+        return is_plain and max(lengths) <= self._columns
 
     def _step(self, line: str) -> int:
         """How many characters of a line go into a row: tabs and most foreign letters are wide."""

@@ -99,11 +99,7 @@ class Feed(QObject):
         self._edited = ""
         self._replace(0, messages)
         self._page.formulas.forget()
-        place = self._places.get(self._conversation)
-        if place is None:
-            self._scroller.follow()
-        else:
-            self._scroller.go_to(place)
+        self._scroller.open_at(self._places.get(self._conversation))
 
     def _branch_changed(self, index: int, messages: Sequence[Message]) -> None:
         self._flow.flush()

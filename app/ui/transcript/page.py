@@ -11,6 +11,7 @@ from PySide6.QtGui import QFontInfo, QFontMetrics, QFontMetricsF
 
 from app.blocks.typesetter import Typesetter
 from app.ui import theme
+from app.ui.transcript.chores import Chores
 from app.ui.transcript.formula_object import FormulaObject
 from app.ui.transcript.text_ink import text_ink
 
@@ -35,6 +36,7 @@ class Page(QObject):
     def __init__(self, typesetter: Typesetter, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.typesetter = typesetter
+        self.chores = Chores(self)
         self.formulas = FormulaObject()
         self.wraps_code = False  # as chosen last
         self.edits: dict[str, str] = {}  # words being changed, by message: never lost by a redraw

@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from app.blocks.math_span import MathSpan
 from app.ui import theme
@@ -55,7 +56,11 @@ class ProseView(PieceView):
     def _formulas_changed(self) -> None:
         waits = self.page.typesetter.waits_for
         news = any(not waits(span.latex, display=span.display) for span in self._waits_for)
-        if news and self.piece is not None:
+        if news:
+            self.page.chores.add(self, self._show_formulas)
+
+    def _show_formulas(self) -> None:
+        if self.piece is not None and isValid(self) and not self.isHidden():
             self.fill(self.piece)
             self.resized.emit()
 

@@ -41,6 +41,7 @@ class Scroller(QObject):
         self._anchor: Anchor | None = None
         self._is_arranging = False
         self._is_disturbed = False
+        self._is_stale = False  # nothing on the screen is where it belongs
         self._was_away = False
         self._shown = 0  # the bar's value for which the widgets were placed
         self._idle = QTimer(self)
@@ -65,6 +66,13 @@ class Scroller(QObject):
         """Go to the end, and stay there while it grows."""
         self._following = True
         self.arrange()
+
+    def open_at(self, anchor: Anchor | None) -> None:
+        """Another conversation: show this place of it, or its end, in the next moment."""
+        self._following = anchor is None
+        self._anchor = anchor
+        self._is_stale = True
+        self._idle.start(0)
 
     def release(self) -> None:
         """Stand still from now on."""
@@ -114,6 +122,7 @@ class Scroller(QObject):
             self._is_disturbed = True  # a bar came or went, and the column has another width
             return
         self._is_arranging = True
+        self._is_stale = False
         until = perf_counter() + _ARRANGE_S
         for _ in range(_PASSES):
             self._is_disturbed = False
@@ -172,6 +181,9 @@ class Scroller(QObject):
 
     def _work_ahead(self) -> None:
         """Make the screens around the visible one real, a little at a time."""
+        if self._is_stale:
+            self.arrange()
+            return
         top, height = self._bar.value(), self._viewport.height()
         ahead = int(height * _AHEAD)
         until = perf_counter() + _SLICE_S

@@ -145,7 +145,7 @@ class TranscriptView(QAbstractScrollArea):
     @property
     def is_busy(self) -> bool:
         """Whether something is still to be shown, or to be made ready near the screen."""
-        return not (self._feed.is_idle and self._scroller.is_idle)
+        return not (self._feed.is_idle and self._scroller.is_idle and self._page.chores.is_done)
 
     # Copying
 

@@ -208,6 +208,7 @@ def test_what_is_read_stays_when_the_window_gets_narrower(
     view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
     chat.show(conversation(20))
+    settle()
     view.verticalScrollBar().setValue(9000)
     settle()
     place = view.place
@@ -223,6 +224,7 @@ def test_what_is_read_stays_when_the_text_gets_larger(
     view: TranscriptView, chat: FakeChat, settle: Callable[[], None], percent: int
 ) -> None:
     chat.show(conversation(20))
+    settle()
     view.verticalScrollBar().setValue(9000)
     settle()
     place = view.place
@@ -239,6 +241,7 @@ def test_each_conversation_is_opened_where_it_was_left(
     view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
     chat.show(conversation(20), "c1")
+    settle()
     view.verticalScrollBar().setValue(5000)
     settle()
     place = view.place
@@ -254,6 +257,7 @@ def test_a_place_can_be_kept_and_gone_back_to(
     view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
     chat.show(conversation(20))
+    settle()
     view.verticalScrollBar().setValue(5000)
     settle()
     place = view.place
@@ -280,6 +284,7 @@ def test_a_turn_that_a_person_begins_is_followed(
     view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
     chat.show(conversation(5))
+    settle()
     view.verticalScrollBar().setValue(100)
     settle()
     chat.branch(10, [user(50, "And now?"), answer(50, "", status="queued")])
@@ -291,6 +296,7 @@ def test_another_version_of_an_old_answer_leaves_the_screen_where_it_is(
     view: TranscriptView, chat: FakeChat, settle: Callable[[], None]
 ) -> None:
     chat.show(conversation(5))
+    settle()
     chat.message_revealed.emit("u3")
     settle()
     value = view.verticalScrollBar().value()

@@ -140,6 +140,7 @@ def test_a_selection_survives_that_its_widgets_go_and_come_back(
 ) -> None:
     many = [m for n in range(3, 60) for m in (user(n, "Q"), answer(n, "Words. " * 200))]
     chat.show([user(1, "Question one"), answer(1, ANSWER), *many])
+    settle()
     view.verticalScrollBar().setValue(0)
     settle()
     text = text_of(view, "a1", 0)
