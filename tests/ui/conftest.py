@@ -33,6 +33,8 @@ def nothing_left() -> Iterator[None]:
     yield
     if QApplication.instance() is None:
         return
+    # The offscreen platform frees what was copied after Python has ended, which crashes.
+    QApplication.clipboard().clear()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.collect()
     assert _running_qt_objects() == []
