@@ -47,7 +47,7 @@ class Model:
     def __init__(
         self,
         container: Container,
-        tensors: Mapping[str, mx.array],
+        tensors: dict[str, mx.array],
         cache: ExpertCache,
         kernels: Kernels,
         plan: MemoryPlan,
@@ -187,7 +187,7 @@ def _staging(cache: ExpertCache, plan: MemoryPlan) -> Staging | None:
 
 
 def _layer(
-    tensors: Mapping[str, mx.array], index: int, config: ModelConfig, dtype: mx.Dtype
+    tensors: dict[str, mx.array], index: int, config: ModelConfig, dtype: mx.Dtype
 ) -> Layer:
     prefix = f"model.layers.{index}"
     mixer = (

@@ -1,71 +1,46 @@
 """The token mixers: a Gated DeltaNet layer and a gated attention layer, from their tensors.
 
 Both checkpoints' forms of the DeltaNet projections become one: fused ones (`in_proj_qkvz`,
-`in_proj_ba`) are grouped by key head and taken apart after the product, split ones
-(`in_proj_qkv`, `z`, `b`, `a`) are used as they are. Letters as in `engine.model.kernels`.
+`in_proj_ba`), whose rows are grouped by key head, are taken apart when they are loaded, so that no
+token has to. Letters as in `engine.model.kernels`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import mlx.core as mx
+import numpy as np
 
 from engine.config import ModelConfig
 from engine.model.kernels import AttentionWeights, DeltaNetWeights, Kernels
 from engine.model.state import DeltaState, KeyValueCache
-from engine.model.weights import Linear, linear, vector
+from engine.model.weights import Linear, linear, rows_of, vector
 
 Tensors = Mapping[str, mx.array]
 
 
 @dataclass(frozen=True, slots=True)
-class FusedProjections:
-    """`qwen3_next`: rows grouped by key head."""
-
-    qkvz: Linear
-    ba: Linear
-
-    def project(
-        self, kernels: Kernels, x: mx.array, w: DeltaNetWeights
-    ) -> tuple[mx.array, mx.array, mx.array, mx.array]:
-        """(T, D) -> mixed (T, C), z (T, Hv·dv), a (T, Hv), b (T, Hv)."""
-        tokens, per_key = x.shape[0], w.value_heads // w.key_heads
-        qkvz = kernels.linear(x, self.qkvz).reshape(tokens, w.key_heads, -1)
-        ends = [w.key_dim, 2 * w.key_dim, 2 * w.key_dim + per_key * w.value_dim]
-        q, k, v, z = (part.reshape(tokens, -1) for part in mx.split(qkvz, ends, axis=-1))
-        ba = kernels.linear(x, self.ba).reshape(tokens, w.key_heads, -1)
-        b, a = (part.reshape(tokens, -1) for part in mx.split(ba, [per_key], axis=-1))
-        return mx.concatenate([q, k, v], axis=-1), z, a, b
-
-
-@dataclass(frozen=True, slots=True)
-class SplitProjections:
-    """`qwen3_5_moe`: flat, one matrix a part."""
+class Projections:
+    """One matrix a part: C, Hv·dv, Hv and Hv rows."""
 
     qkv: Linear
     z: Linear
     b: Linear
     a: Linear
 
-    def project(
-        self, kernels: Kernels, x: mx.array, w: DeltaNetWeights
-    ) -> tuple[mx.array, mx.array, mx.array, mx.array]:
-        """(T, D) -> mixed (T, C), z (T, Hv·dv), a (T, Hv), b (T, Hv)."""
-        mixed, z = kernels.linear(x, self.qkv), kernels.linear(x, self.z)
-        return mixed, z, kernels.linear(x, self.a), kernels.linear(x, self.b)
-
 
 @dataclass(frozen=True, slots=True)
 class DeltaNet:
     """A Gated DeltaNet layer."""
 
-    projections: FusedProjections | SplitProjections
+    projections: Projections
     out: Linear
     weights: DeltaNetWeights
 
     def mix(self, kernels: Kernels, x: mx.array, state: DeltaState) -> tuple[mx.array, DeltaState]:
         """(T, D) -> (T, D) and the state after these tokens."""
-        mixed, z, a, b = self.projections.project(kernels, x, self.weights)
+        parts = self.projections
+        mixed, z, a, b = (kernels.linear(x, w) for w in (parts.qkv, parts.z, parts.a, parts.b))
         y, conv, delta = kernels.delta_net(mixed, z, a, b, state.conv, state.delta, self.weights)
         return kernels.linear(y, self.out), DeltaState(conv, delta)
 
@@ -87,7 +62,9 @@ class Attention:
         return kernels.linear(y, self.out)
 
 
-def delta_net(tensors: Tensors, prefix: str, config: ModelConfig, dtype: mx.Dtype) -> DeltaNet:
+def delta_net(
+    tensors: dict[str, mx.array], prefix: str, config: ModelConfig, dtype: mx.Dtype
+) -> DeltaNet:
     """Build from the tensors under `prefix` (`model.layers.3.linear_attn`)."""
     weights = DeltaNetWeights(
         conv=vector(tensors, f"{prefix}.conv1d.weight", dtype),
@@ -101,10 +78,40 @@ def delta_net(tensors: Tensors, prefix: str, config: ModelConfig, dtype: mx.Dtyp
         eps=config.rms_norm_eps,
     )
     fused = f"{prefix}.in_proj_qkvz.weight" in tensors
-    names = ("qkvz", "ba") if fused else ("qkv", "z", "b", "a")
-    parts = [linear(tensors, f"{prefix}.in_proj_{name}", config) for name in names]
-    projections = FusedProjections(*parts) if fused else SplitProjections(*parts)
+    projections = (_taken_apart if fused else _projections)(tensors, prefix, config)
     return DeltaNet(projections, linear(tensors, f"{prefix}.out_proj", config), weights)
+
+
+def _projections(tensors: dict[str, mx.array], prefix: str, config: ModelConfig) -> Projections:
+    return Projections(
+        *(linear(tensors, f"{prefix}.in_proj_{part}", config) for part in ("qkv", "z", "b", "a"))
+    )
+
+
+def _taken_apart(tensors: dict[str, mx.array], prefix: str, config: ModelConfig) -> Projections:
+    """From matrices whose rows are q, k, v, z and b, a of one key head after the other.
+
+    Removes them from `tensors`: the parts are copies, and two of each are not in the plan.
+    """
+    key_heads, key = config.linear_key_head_count, config.linear_key_head_dim
+    heads = config.linear_value_head_count // key_heads
+    values = heads * config.linear_value_head_dim
+    q, k, v, z = _row_numbers(key_heads, key, key, values, values)
+    b, a = _row_numbers(key_heads, heads, heads)
+    qkvz = linear(tensors, f"{prefix}.in_proj_qkvz", config)
+    ba = linear(tensors, f"{prefix}.in_proj_ba", config)
+    parts = Projections(
+        rows_of(qkvz, np.concatenate([q, k, v])), rows_of(qkvz, z), rows_of(ba, b), rows_of(ba, a)
+    )
+    for name in [name for name in tensors if name.startswith(f"{prefix}.in_proj_")]:
+        del tensors[name]
+    return parts
+
+
+def _row_numbers(groups: int, *sizes: int) -> list[np.ndarray]:
+    """Of each part: its rows in a matrix where every group has one stretch of every part."""
+    numbers = np.arange(groups * sum(sizes)).reshape(groups, -1)
+    return [part.ravel() for part in np.split(numbers, np.cumsum(sizes)[:-1], axis=1)]
 
 
 def attention(tensors: Tensors, prefix: str, config: ModelConfig, dtype: mx.Dtype) -> Attention:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import mlx.core as mx
+import numpy as np
 
 from engine.config import ModelConfig
 from engine.errors import BadContainer
@@ -64,6 +65,21 @@ def linear(tensors: Mapping[str, mx.array], module: str, config: ModelConfig) ->
             "Download the model again.",
         )
     return Linear(weight, scales, biases, quantization.bits, quantization.group_size)
+
+
+def rows_of(w: Linear, numbers: np.ndarray) -> Linear:
+    """The matrix of some rows of another, copied."""
+    chosen = mx.array(numbers.astype(np.uint32))
+    scales, biases = w.scales, w.biases
+    part = Linear(
+        w.weight[chosen],
+        None if scales is None else scales[chosen],
+        None if biases is None else biases[chosen],
+        w.bits,
+        w.group_size,
+    )
+    mx.eval([tensor for tensor in (part.weight, part.scales, part.biases) if tensor is not None])
+    return part
 
 
 def vector(tensors: Mapping[str, mx.array], name: str, dtype: mx.Dtype) -> mx.array:

@@ -25,7 +25,9 @@ Structure = TypeVar("Structure")
 Buffer = np.ndarray[Any, np.dtype[np.float32]] | mx.array
 
 TYPES = {mx.float32: 0, mx.float16: 1, mx.bfloat16: 2}  # as in martlet.h
-_COPIED_BYTES = 1 << 16  # a result up to this size is copied faster than MLX makes an array
+# A result up to this size is copied faster than MLX makes an array: numpy's memory is warm, while
+# MLX fills its own with zeros, often in pages that the system has to clear first.
+_COPIED_BYTES = 1 << 23
 
 
 class NativeKernels(PlainKernels):

@@ -168,8 +168,8 @@ def test_strided_inputs_are_made_contiguous(native: NativeKernels) -> None:
 
 def test_results_are_arrays_of_their_own(native: NativeKernels) -> None:
     """Large ones are written where MLX allocated them: two must not share the place."""
-    weights = plain((300, 8), "float32")
-    first = native.linear(mx.ones((200, 8)), weights.linear)
+    weights = plain((3000, 8), "float32")
+    first = native.linear(mx.ones((1000, 8)), weights.linear)
     kept = np.array(first)
-    native.linear(mx.zeros((200, 8)), weights.linear)
+    native.linear(mx.zeros((1000, 8)), weights.linear)
     assert np.array_equal(first, kept)
