@@ -131,6 +131,8 @@ def opening() -> str:
     wait(50)
     begun = perf_counter()
     chat.show(messages, "c2")
+    while not _screen_is_real(view):
+        QApplication.processEvents()
     view.viewport().repaint()
     first = (perf_counter() - begun) * 1000
     wait(SETTLE_MS)
@@ -141,6 +143,11 @@ def opening() -> str:
     result = f"{probe.result()}   first picture after {first:.0f} ms"
     close(view)
     return result
+
+
+def _screen_is_real(view: TranscriptView) -> bool:
+    top = view.verticalScrollBar().value()
+    return top > 0 and view._column.is_real(top, top + view.viewport().height())
 
 
 def reopening() -> str:

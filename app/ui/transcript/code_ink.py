@@ -1,6 +1,6 @@
 """The colours of code in both schemes, moved until they can be read on a code block's ground."""
 
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QColor, QPalette, QTextCharFormat
 
 from app.blocks.drawing import Ink
 from app.ui import theme
@@ -27,6 +27,15 @@ _DARK = {
     Ink.ADDED: "#67d37f",
     Ink.REMOVED: "#ff8170",
 }
+
+
+def code_inks() -> dict[int, QTextCharFormat]:
+    """The formats of all inks, in the application's palette."""
+    forms = {}
+    for ink in Ink:
+        forms[ink.value] = QTextCharFormat()
+        forms[ink.value].setForeground(ink_color(ink))
+    return forms
 
 
 def ink_color(ink: Ink, palette: QPalette | None = None) -> QColor:

@@ -18,11 +18,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from app.blocks.drawing import Ink
 from app.blocks.typesetter import InkedCode
 from app.ui import theme
 from app.ui.theme import Role
-from app.ui.transcript.code_ink import ink_color
 from app.ui.transcript.code_lines import TAB, CodeLines
 from app.ui.transcript.page import Page
 from app.ui.transcript.text import Excerpt, Text
@@ -155,9 +153,8 @@ class CodeText(Text):
         ranges = []
         for at, width, ink in self._inked.lines[line]:
             if before - width < at < before + length:
-                form = QTextCharFormat()
-                form.setForeground(ink_color(Ink(ink)))
-                ranges.append(_range(max(at - before, 0), width - max(before - at, 0), form))
+                begin, shown = max(at - before, 0), width - max(before - at, 0)
+                ranges.append(_range(begin, shown, self.page.code_inks[ink]))
         return ranges
 
     def _selected_in(self, row: int) -> list[QTextLayout.FormatRange]:

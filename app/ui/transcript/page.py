@@ -12,6 +12,7 @@ from PySide6.QtGui import QFontInfo, QFontMetrics, QFontMetricsF
 from app.blocks.typesetter import Typesetter
 from app.ui import theme
 from app.ui.transcript.chores import Chores
+from app.ui.transcript.code_ink import code_inks
 from app.ui.transcript.formula_object import FormulaObject
 from app.ui.transcript.text_ink import text_ink
 
@@ -51,6 +52,7 @@ class Page(QObject):
         # Of figures and actions; it grows with the text, but less.
         self.caption_font = theme.font(theme.CAPTION, scale=min(scale, math.sqrt(scale)))
         self.caption_line = QFontMetrics(self.caption_font).height()
+        self.code_inks = code_inks()
         self.ink = text_ink(self.reading_font, self.code_font)
         self.em = QFontInfo(self.reading_font).pixelSize()
         spare = QFontMetricsF(self.reading_font).height() * (LINE_SPACING - 1)  # under a line
