@@ -186,9 +186,7 @@ def _staging(cache: ExpertCache, plan: MemoryPlan) -> Staging | None:
     return cache.staging(plan.staged_experts) if plan.staged_experts else None
 
 
-def _layer(
-    tensors: dict[str, mx.array], index: int, config: ModelConfig, dtype: mx.Dtype
-) -> Layer:
+def _layer(tensors: dict[str, mx.array], index: int, config: ModelConfig, dtype: mx.Dtype) -> Layer:
     prefix = f"model.layers.{index}"
     mixer = (
         mixers.delta_net(tensors, f"{prefix}.linear_attn", config, dtype)
