@@ -112,6 +112,10 @@ class EngineClient(QObject):
         if self._process is None:
             self._start()
 
+    def forget_load_failure(self) -> None:
+        """What kept a model from being loaded is over."""
+        self._set_state(replace(self._state, load_failure=None, load_failure_path=""))
+
     def generate(
         self, id: str, messages: Sequence[wire.ChatMessage], options: GenerationOptions
     ) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from app.conversation import Failure
 from app.engine_process import ProcessEnded
 from engine import protocol as wire
-from engine.protocol import EngineStats, MemoryPlan, ModelFacts, PressureLevel
+from engine.protocol import EngineStats, MemoryPlan, ModelFacts, PressureLevel, ThermalState
 
 __all__ = [
     "EngineDeath",
@@ -23,11 +23,13 @@ __all__ = [
     "PressureLevel",
     "ProcessState",
     "StorageNote",
+    "ThermalState",
 ]
 
 # stopped: no process lives. starting: it lives but has not spoken. ending: asked to end, alive.
 ProcessState = Literal["stopped", "starting", "running", "ending"]
 ModelState = Literal["none", "loading", "loaded"]
+Pause = Literal["none", "memory", "heat"]
 
 MOST_DEATHS = 3  # in a row; then only the person restarts the engine
 
@@ -59,6 +61,7 @@ class EngineState:
     pressure: PressureLevel = "normal"
     death: EngineDeath | None = None  # the latest one, until a model is loaded again
     load_failure: Failure | None = None  # why the last load did not succeed
+    load_failure_path: str = ""  # of the model that it concerns
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,23 @@ def after_event(state: EngineState, event: wire.Event) -> EngineState:
         case wire.MemoryChanged():
             return replace(state, plan=event.plan, pressure=event.level)
         case wire.Failed(id=None) | wire.Bug(id=None) if state.model == "loading":
-            return replace(_without_model(state), load_failure=failure_of(event))
+            failed = {"load_failure": failure_of(event), "load_failure_path": state.model_path}
+            return replace(_without_model(state), **failed)
     return state
+
+
+def pause_of(state: EngineState) -> tuple[Pause, str]:
+    """Why the answer that is being made stands still, and that in words for a person."""
+    if state.answering is None or state.stats is None or not state.stats.paused:
+        return "none", ""
+    return ("heat" if state.stats.thermal == "critical" else "memory"), state.stats.paused
 
 
 def after_end(state: EngineState, ended: ProcessEnded, deaths: int) -> EngineState:
     """The state once the process is gone; `deaths` in a row, this one included."""
-    death = None if ended.asked else death_of(ended, deaths)
-    return EngineState(death=death, load_failure=None if death else state.load_failure)
+    if not ended.asked:
+        return EngineState(death=death_of(ended, deaths))
+    return EngineState(load_failure=state.load_failure, load_failure_path=state.load_failure_path)
 
 
 def death_of(ended: ProcessEnded, deaths: int) -> EngineDeath:

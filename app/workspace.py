@@ -24,6 +24,7 @@ from app.install_process import INSTALL_COMMAND
 from app.installed_list import InstalledList
 from app.keychain import Keychain
 from app.library_controller import LibraryController
+from app.model_watch import ModelWatch
 from app.settings_store import SettingsStore
 from app.title_writer import TitleWriter
 
@@ -43,6 +44,7 @@ class Workspace(QObject):
         self.settings = SettingsStore(paths.settings_file(folder))
         self.store = ChatStore(folder)
         self.engine = EngineClient(engine_command)
+        self.model_watch = ModelWatch(self.engine)
         self.answers = AnswerQueue(self.store, self.engine, self.settings)
         self.library = LibraryController(self.store, self.answers)
         self._titles = TitleWriter(self.store, self.engine, self.answers, self.settings)
@@ -81,6 +83,7 @@ class Workspace(QObject):
         self.installed.close()
         self.answers.close()
         self._titles.close()
+        self.model_watch.close()
         self.engine.close()
         self.store.close()
         self.awake.release()

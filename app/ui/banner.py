@@ -51,6 +51,8 @@ class Banner(QWidget):
         actions: Sequence[BannerAction],
         seconds: float | None,
         parent: QWidget | None = None,
+        *,
+        closable: bool = True,
     ) -> None:
         super().__init__(parent)
         self._kind = kind
@@ -60,12 +62,14 @@ class Banner(QWidget):
         self._lifetime.timeout.connect(self.closed)
         if seconds is not None:
             self._lifetime.start(int(seconds * 1000))
-        self._lay_out(text, actions)
-
-    def _lay_out(self, text: str, actions: Sequence[BannerAction]) -> None:
         row = QHBoxLayout(self)
         row.setContentsMargins(11 * theme.SPACE, 2 * theme.SPACE, 2 * theme.SPACE, 2 * theme.SPACE)
         row.setSpacing(2 * theme.SPACE)
+        self._add_words(row, text, actions)
+        if closable:
+            self._add_close(row)
+
+    def _add_words(self, row: QHBoxLayout, text: str, actions: Sequence[BannerAction]) -> None:
         row.addWidget(Label(text, wrap=True), 1)
         for action in actions:
             button = QPushButton(action.text)
@@ -73,6 +77,8 @@ class Banner(QWidget):
             button.clicked.connect(self.closed)
             button.clicked.connect(_without_arguments(action.run))
             row.addWidget(button)
+
+    def _add_close(self, row: QHBoxLayout) -> None:
         close = QToolButton()
         close.setIcon(theme.icon("close"))
         close.setAutoRaise(True)
@@ -129,10 +135,14 @@ class BannerArea(QWidget):
         actions: Sequence[BannerAction] = (),
         *,
         seconds: float | None = None,
+        closable: bool = True,
     ) -> Banner:
-        """Show a banner, in place of the one with the same key; `seconds`: until it goes."""
+        """Show a banner, in place of the one with the same key; `seconds`: until it goes.
+
+        One that is not `closable` goes with what it tells of, or by its buttons.
+        """
         self.hide_banner(key)
-        banner = Banner(kind, text, actions, seconds, self)
+        banner = Banner(kind, text, actions, seconds, self, closable=closable)
         banner.closed.connect(lambda: self._remove(key, banner))
         self._banners[key] = banner
         self._column.addWidget(banner)

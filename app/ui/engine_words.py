@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QCoreApplication
 
 from app.conversation import Activity
-from app.engine_state import EngineState
+from app.engine_state import EngineState, pause_of
 from app.ui import figures
 from app.ui.theme import Role
 
@@ -31,6 +31,11 @@ def condition(state: EngineState, activity: Activity | None = None) -> Condition
         return _without_model(state)
     if state.answering is None:
         return Condition(translate("engine", "Ready"), Role.READY)
+    pause, _ = pause_of(state)
+    if pause == "memory":
+        return Condition(translate("engine", "Waiting for memory"), Role.WARNING)
+    if pause == "heat":
+        return Condition(translate("engine", "Waiting to cool"), Role.WARNING)
     return Condition(_answering(activity), Role.READY)
 
 
@@ -77,3 +82,41 @@ def pressure(state: EngineState) -> Condition:
         "critical": Condition(translate("engine", "Memory pressure: critical"), Role.ERROR),
     }
     return conditions[state.pressure]
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A word of warning beside the figures, with its reason; empty for none."""
+
+    text: str = ""
+    reason: str = ""
+    role: Role = Role.WARNING
+
+
+def condition_badge(state: EngineState) -> Badge:
+    """The machine's own limits on speed, where it tells of any."""
+    stats = state.stats
+    if stats is None:
+        return Badge()
+    if stats.thermal in ("serious", "critical"):
+        is_critical = stats.thermal == "critical"
+        text = translate("engine", "Too hot") if is_critical else translate("engine", "Hot")
+        return Badge(text, _heat(is_critical=is_critical))
+    if stats.low_power:
+        reason = translate("engine", "The system saves power, so answers are slower.")
+        return Badge(translate("engine", "Low power"), reason, Role.SECONDARY)
+    return Badge()
+
+
+def _heat(*, is_critical: bool) -> str:
+    if is_critical:
+        return translate(
+            "engine",
+            "The machine is too hot to go on. Answers wait, and go on by themselves when it has"
+            " cooled.",
+        )
+    return translate(
+        "engine",
+        "The machine is hot and slows itself down. Prompts are read in smaller steps until it has"
+        " cooled; the answers are the same.",
+    )

@@ -1,7 +1,7 @@
 """MainWindow: one conversation at a time, with the list of all beside it.
 
 It lays the parts out and passes on what controllers tell; commands are in `app.ui.commands`, and
-notices in `app.ui.notices`. Several windows share one workspace.
+notices in `app.ui.notices` and `app.ui.engine_notices`. Several windows share one workspace.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ from app.ui.commands.edit import EditCommands
 from app.ui.commands.model import ModelCommands
 from app.ui.commands.view import ViewCommands
 from app.ui.conversation_pane import ConversationPane
+from app.ui.engine_notices import EngineNotices
 from app.ui.inspector import Inspector
 from app.ui.menus import PLACES, Menus
 from app.ui.notices import Notices
@@ -74,7 +75,8 @@ class MainWindow(QMainWindow):
         self._view = ViewCommands(self, workspace.settings)
         self._chats = ChatCommands(self, workspace)
         self.models = ModelCommands(self, workspace, models_folder)
-        self.notices = Notices(self.banners, workspace, self.chat, self.models)
+        self.notices = Notices(self.banners, workspace, self.chat)
+        self._engine_notices = EngineNotices(self.banners, workspace, self.models)
         self._lay_out(menus)
         self._connect()
         self._on_library(workspace.library.library)

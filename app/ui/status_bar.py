@@ -1,7 +1,9 @@
 """The status bar: one quiet line that is always true, from the engine's latest report."""
 
+import html
+
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.conversation import Activity
@@ -40,6 +42,33 @@ class Light(QWidget):
         painter.drawEllipse(QRectF(self.rect()))
 
 
+class BadgeLabel(Label):
+    """A word in a rounded frame, with its reason under the pointer."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent, size=theme.CAPTION)
+        self.setContentsMargins(2 * theme.SPACE, 0, 2 * theme.SPACE, 0)
+
+    def show_badge(self, badge: engine_words.Badge) -> None:
+        """Show it; nothing where there is no word."""
+        self.setVisible(bool(badge.text))
+        self.setText(badge.text)
+        self.setToolTip(f"<qt>{html.escape(badge.reason)}</qt>" if badge.reason else "")
+        self.setAccessibleDescription(badge.reason)
+        self.set_role(badge.role)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = self.palette().color(QPalette.ColorRole.WindowText)
+        frame.setAlphaF(0.45)
+        painter.setPen(QPen(frame))
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(area, area.height() / 2, area.height() / 2)
+        painter.end()
+        super().paintEvent(event)
+
+
 class StatusBar(QWidget):
     """State, memory of the engine, hit rate and disk at the left; memory pressure at the right."""
 
@@ -57,6 +86,7 @@ class StatusBar(QWidget):
         self._hits = self._quiet()
         self._disk = self._quiet()
         self._pressure = self._quiet()
+        self._badge = BadgeLabel()
         self._link = ElidedLabel(role=Role.SECONDARY, size=theme.CAPTION)
         self._link.hide()
         self._lay_out()
@@ -70,6 +100,7 @@ class StatusBar(QWidget):
         pressure = engine_words.pressure(state)
         self._pressure.setText(pressure.text)
         self._pressure.set_role(pressure.light)
+        self._badge.show_badge(engine_words.condition_badge(state))
         self._show_figures(state)
 
     def show_link(self, target: str) -> None:
@@ -80,7 +111,8 @@ class StatusBar(QWidget):
 
     def line(self) -> str:
         """All that the bar says, as one text."""
-        labels = (self._state, self._memory, self._pool, self._hits, self._disk, self._pressure)
+        rates = (self._memory, self._pool, self._hits, self._disk)
+        labels = (self._state, *rates, self._badge, self._pressure)
         return " · ".join(label.text() for label in labels if not label.isHidden())
 
     def _show_figures(self, state: EngineState) -> None:
@@ -119,6 +151,8 @@ class StatusBar(QWidget):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self._link, 4)
+        row.addWidget(self._badge)
+        row.addSpacing(theme.SPACE)
         row.addWidget(self._pressure)
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -68,6 +68,7 @@ class FakeEngine(Calls):
     state_changed = Signal(object)
     stats_sampled = Signal(object)
     memory_changed = Signal(object)
+    storage_changed = Signal(object)
     died = Signal(object)
     bug_found = Signal(str)
     failed = Signal(object)
@@ -91,6 +92,15 @@ class FakeEngine(Calls):
 
     def restart(self) -> None:
         self.note("restart")
+
+    def go_on(self) -> None:
+        self.note("go_on")
+
+
+class FakeModelWatch(QObject):
+    """A disk that comes back when a test says so."""
+
+    returned = Signal(str)
 
 
 class FakeStore(QObject):
@@ -355,6 +365,7 @@ class FakeWorkspace(QObject):
         super().__init__()
         self.settings = FakeSettings()
         self.engine = FakeEngine()
+        self.model_watch = FakeModelWatch()
         self.library = FakeLibrary()
         self.store = FakeStore()
         self.downloads = FakeDownloads()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.blocks.typesetter import Typesetter
 from app.conversation import Failure, Folder, Library, SearchHit, SearchResults
 from app.crash import CrashReport
-from app.engine_state import EngineDeath, EngineStats
+from app.engine_state import EngineDeath, EngineStats, MemoryNote, StorageNote, ThermalState
 from app.installed_models import DEMO
 from app.settings import Overrides, Preset, Sampling, Settings
 from app.ui.chat_settings import ConversationSettings
@@ -157,6 +157,51 @@ def engine_died() -> QWidget:
     return window
 
 
+def waiting(paused: str, thermal: ThermalState) -> QWidget:
+    """The answer stands still."""
+    window = at_work(inspector=False)
+    workspace: FakeWorkspace = window.kept[0]  # type: ignore[attr-defined]
+    stats = workspace.engine.state.stats
+    assert stats is not None
+    workspace.engine.become(
+        stats=replace(stats, paused=paused, thermal=thermal, pressure="critical"),
+        pressure="warning" if thermal == "critical" else "critical",
+    )
+    return window
+
+
+def hot() -> QWidget:
+    """The machine is hot, and memory was short a moment ago."""
+    window = waiting("", "serious")
+    workspace: FakeWorkspace = window.kept[0]  # type: ignore[attr-defined]
+    words = "Memory is short: expert pool 4.0 → 1.5 GB; answers slower until it recovers."
+    plan = workspace.engine.state.plan
+    assert plan is not None
+    workspace.engine.memory_changed.emit(MemoryNote("critical", words, plan))
+    return window
+
+
+def disk_gone() -> QWidget:
+    """The disk of the model went in the middle of an answer, and is there again."""
+    workspace = FakeWorkspace()
+    window = main_window(workspace)
+    failure = Failure(
+        "ReadFailed",
+        "Expert 17 of layer 4 could not be read from"
+        " /Volumes/T7/Qwen3.6.qpack/packed_experts/layer_04.bin: Input/output error.",
+        "Check that the disk is connected; if it is, verify the model or download it again.",
+    )
+    workspace.chats[0].branches["Three days in Kyoto"] = [
+        user(1, "Plan three days in Kyoto, on foot."),
+        answer(1, "**Day one.** Begin in the east", status="failed", error=failure, stats=None),
+    ]
+    window.chat.open("Three days in Kyoto")
+    workspace.engine.become(**_moment(40) | {"answering": None})
+    words = "The model's files can be read again."
+    workspace.engine.storage_changed.emit(StorageNote(True, words))
+    return window
+
+
 def finding() -> QWidget:
     """Looking for words in a conversation."""
     window = at_work(inspector=False)
@@ -262,6 +307,8 @@ def _page(make: Callable[[FakeWorkspace], SettingsPage]) -> Callable[[], QWidget
 
 
 PAGE = (680, 480)
+SHORT = "Memory is critically short, so the answer waits. Close other apps, or continue."
+HOT = "The machine is too hot, so the answer waits. It goes on when it has cooled."
 
 SCENES: list[Scene] = [
     Scene("first-start", first_start),
@@ -272,6 +319,11 @@ SCENES: list[Scene] = [
     Scene("at-work-200", partial(at_work, 200)),
     Scene("at-work-200-narrow", partial(at_work, 200, inspector=False), NARROW),
     Scene("finding", finding),
+    Scene("waiting-memory", partial(waiting, SHORT, "nominal")),
+    Scene("waiting-memory-narrow", partial(waiting, SHORT, "nominal"), NARROW),
+    Scene("waiting-heat", partial(waiting, HOT, "critical")),
+    Scene("hot", hot),
+    Scene("disk-gone", disk_gone),
     Scene("engine-died", engine_died),
     Scene("engine-died-narrow", engine_died, NARROW),
     Scene("searching", searching),

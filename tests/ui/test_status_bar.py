@@ -1,10 +1,12 @@
 """The status bar is one line, and true."""
 
+from dataclasses import replace
+
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Activity
-from app.engine_state import EngineState
+from app.engine_state import EngineState, ThermalState
 from app.ui.status_bar import StatusBar
 from tests.ui.fakes import loaded_state
 
@@ -52,3 +54,29 @@ def test_nothing_moves_while_figures_change(bar: StatusBar) -> None:
     bar.show_state(loaded_state(answering="g"))
     features = {str(tag.toString().data(), "ascii") for tag in bar._hits.font().featureTags()}
     assert features == {"tnum"}
+
+
+def hot(thermal: ThermalState = "nominal", *, low_power: bool = False) -> EngineState:
+    stats = loaded_state().stats
+    assert stats is not None
+    return loaded_state(stats=replace(stats, thermal=thermal, low_power=low_power))
+
+
+def test_heat_has_a_badge_with_its_reason(bar: StatusBar) -> None:
+    bar.show_state(hot("serious", low_power=True))
+    assert "· Hot ·" in bar.line()
+    assert "smaller steps" in bar._badge.accessibleDescription()
+    assert bar._badge.accessibleDescription() in bar._badge.toolTip()
+    bar.show_state(hot("critical"))
+    assert "· Too hot ·" in bar.line()
+
+
+def test_badge_goes_when_it_has_cooled(bar: StatusBar) -> None:
+    bar.show_state(hot("serious"))
+    bar.show_state(hot("fair"))
+    assert bar.line() == "Ready · 2.6 GB · expert pool 900 MB · Memory pressure: normal"
+
+
+def test_saving_power_is_said_quietly(bar: StatusBar) -> None:
+    bar.show_state(hot(low_power=True))
+    assert "· Low power ·" in bar.line()
