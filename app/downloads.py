@@ -20,10 +20,11 @@ from app.download import Download, Freed, Progress, Trouble
 from app.download_rows import kept_state
 from app.install_process import INSTALL_COMMAND, InstallProcess
 from app.install_words import trouble_of
-from app.installed_models import is_model, target_for
+from app.installed_models import is_model
 from app.keychain import Keychain
 from app.settings_store import SettingsStore
 from engine.install import protocol as wire
+from engine.install.target import target_for
 
 AT_A_TIME = 2
 _AT_WORK = ("running", "pausing", "cancelling")

@@ -26,6 +26,7 @@ from engine.install.protocol import (
 )
 from engine.install.room import gigabytes
 from engine.install.stop import Stop
+from engine.install.target import target_for
 
 TOKEN = "HF_TOKEN"
 PHASES = {"downloading": "Downloading", "repacking": "Repacking", "verifying": "Verifying"}
@@ -52,11 +53,11 @@ def add_commands(commands: Any) -> None:
 def run_pull(parsed: argparse.Namespace) -> int:
     """Install; Ctrl-C pauses."""
     from engine.install.install import run  # brings in the network, which others do without
-    from engine.install.source import model_name, parse_source
+    from engine.install.source import exact, parse_source
 
     entry = find_entry(parsed.source)
-    source = entry.source if entry else parsed.source
-    target = parsed.to or models_folders()[0] / model_name(parse_source(source))
+    source = exact(parse_source(entry.source if entry else parsed.source))
+    target = parsed.to or target_for(models_folders()[0], source)
     start = Start(
         source=source,
         target=str(target),

@@ -3,6 +3,7 @@
 The figures come from the config and from sizes, so that nothing large is read.
 """
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from engine.config import FAMILIES, ModelConfig
@@ -16,7 +17,7 @@ from engine.install.prospect import look
 from engine.install.protocol import Found, Listing, LookUp, Offer, Search
 from engine.install.raw import look_raw
 from engine.install.site import Site
-from engine.install.source import is_container, open_remote, parse_source
+from engine.install.source import exact, is_container, open_remote, parse_source
 
 MOST_CONTAINERS = 100  # on the hub; they have no tag, only their names
 
@@ -63,6 +64,7 @@ def look_up(ask: LookUp, site: Site) -> Offer:
     """What `ask.source` is. Raises UnsupportedModel where it cannot be run, or another error."""
     hub = Hub(ask.token, site.retrier.patience.stall_s)
     source = parse_source(ask.source)
+    ask = replace(ask, source=exact(source))
     remote = site.retrier.trying(lambda: open_remote(source, hub, ask.revision))
     if is_container(remote):
         found = look(site, remote)

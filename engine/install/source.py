@@ -10,7 +10,6 @@ from engine.container.checkpoint import INDEX, weight_files
 from engine.container.container import CONFIG, LAYOUT, MANIFEST
 from engine.container.hub import Hub, HubRepository, Mirror, check_id, parse_link
 from engine.container.json_file import shown
-from engine.container.library import SUFFIX
 from engine.container.remote import Remote
 from engine.errors import BadOption, UnsupportedModel
 from engine.install.folder import Folder
@@ -70,6 +69,12 @@ def canonical(source: Source) -> str:
             return str(path)
 
 
+def exact(source: Source) -> str:
+    """The one name, with the revision where one was named: another Start can take it."""
+    revision = source.revision if isinstance(source, HubSource) else None
+    return f"{canonical(source)}@{revision}" if revision else canonical(source)
+
+
 def _address(text: str) -> str:
     parts = urlsplit(text)
     if parts.username or parts.password or parts.query or parts.fragment or not parts.hostname:
@@ -78,21 +83,6 @@ def _address(text: str) -> str:
             "Give a plain address, without a name, a password or a question mark.",
         )
     return text.rstrip("/")
-
-
-def model_name(source: Source) -> str:
-    """The name of the folder that a model goes into, unless somebody names it."""
-    match source:
-        case HubSource(id, _, folder):
-            name = folder.rpartition("/")[2] or id.rpartition("/")[2]
-        case MirrorSource(address):
-            name = urlsplit(address).path.rpartition("/")[2]
-        case FolderSource(path):
-            name = path.name
-    for ending in (SUFFIX, "-qpack", "_qpack"):
-        name = name.removesuffix(ending)
-    kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-")
-    return f"{kept[:100] or 'model'}{SUFFIX}"
 
 
 def open_remote(source: Source, hub: Hub, commit: str | None) -> Remote:

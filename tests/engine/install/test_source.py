@@ -10,9 +10,11 @@ from engine.install.source import (
     HubSource,
     MirrorSource,
     Source,
-    model_name,
+    canonical,
+    exact,
     parse_source,
 )
+from engine.install.target import bare
 
 
 @pytest.mark.parametrize(
@@ -56,14 +58,15 @@ def test_names_that_are_none_are_refused_without_their_secrets(text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("Leonickson/Qwen3.6-35B-A3B-qpack", "Qwen3.6-35B-A3B.qpack"),
-        ("mlx-community/Qwen3.6-35B-A3B-4bit", "Qwen3.6-35B-A3B-4bit.qpack"),
-        ("acme/Tiny/four-bit.qpack", "four-bit.qpack"),
-        ("https://example.org/models/tiny-qpack", "tiny.qpack"),
-        ("https://example.org/", "model.qpack"),
-        ("https://example.org/a%2F..%2Fb", "a-2F..-2Fb.qpack"),
-        ("/models/.hidden", "hidden.qpack"),
+        ("https://huggingface.co/acme/Tiny", "acme/Tiny"),
+        ("hf://acme/Tiny@v2", "acme/Tiny@v2"),
+        ("https://huggingface.co/acme/Tiny/tree/v2/four-bit", "acme/Tiny/four-bit@v2"),
+        ("acme/Tiny@refs/pr/1", "acme/Tiny@refs/pr/1"),
+        ("https://example.org/models/tiny/", "https://example.org/models/tiny"),
     ],
 )
-def test_a_model_has_a_name_that_is_one_folder(text: str, name: str) -> None:
-    assert model_name(parse_source(text)) == name
+def test_one_name_for_one_model_that_is_understood_again(text: str, name: str) -> None:
+    source = parse_source(text)
+    assert exact(source) == name
+    assert parse_source(name) == source
+    assert bare(name) == canonical(source)
