@@ -2,11 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-
-import platformdirs
+from typing import Any
 
 from engine import events
 from engine import protocol as wire
@@ -17,39 +15,50 @@ from engine.memory import machine
 from engine.memory.keeper import Change, MemoryKeeper
 from engine.memory.pressure import Pressure, open_source
 from engine.model.hybrid import Model
+from engine.model_text import ModelText
 from engine.options import GenerationOptions
+from engine.server.served import ServedModel
 from engine.session import ChatSession
-from engine.snapshot_shelf import SnapshotShelf
+from engine.snapshot_folder import SHELF_BYTES
+from engine.snapshot_shelf import SnapshotShelf, open_shelf
 from engine.storage_watch import StorageWatch
 
 Progress = Callable[[str, float], None]
+Watch = Callable[[Iterator[events.Event]], Iterator[events.Event]]
+
+SHELVE_AFTER_S = 2.0  # without an answer
 
 
 def load_hosted(command: wire.Load, progress: Progress) -> "HostedModel":
     """Load what the command names. Raises the errors of `load_model`."""
+    path = Path(command.path)
+    text = ModelText(path).open_early()
     model = load_model(
-        Path(command.path),
+        path,
         memory_bytes=command.memory_bytes,
         slots=command.slots,
         check_reads=CHECKED_READS if command.check_reads else 0,
         progress=progress,
     )
-    return HostedModel(model)
+    return HostedModel(model, _shelf(model, command), text)
+
+
+def _shelf(model: Model, command: wire.Load) -> SnapshotShelf | None:
+    if command.snapshots_folder is None:
+        return None
+    budget = SHELF_BYTES if command.snapshots_bytes is None else command.snapshots_bytes
+    return open_shelf(model, Path(command.snapshots_folder), budget)
 
 
 class HostedModel:
     """See `engine.host.Engine`. Used on the thread that loaded the model."""
 
-    def __init__(self, model: Model, shelf_folder: Path | None = None) -> None:
-        """`shelf_folder`: where snapshots go that memory has no room for."""
+    def __init__(
+        self, model: Model, shelf: SnapshotShelf | None = None, text: ModelText | None = None
+    ) -> None:
         self._model = model
-        self._shelf = SnapshotShelf(
-            shelf_folder or Path(platformdirs.user_cache_dir("Martlet", False)) / "snapshots",
-            model.container.identity,
-            model.config,
-            model.kernels.dtype,
-        )
-        self._session = ChatSession(model, shelf=self._shelf, between=self._look)
+        self._session = ChatSession(model, shelf=shelf, text=text, between=self._look)
+        self._idle_since: float | None = None  # None while it answers
         pressure = Pressure()
         self._source = open_source(pressure.on_pressure)
         self._keeper = MemoryKeeper(model, self._session.live, pressure)
@@ -88,15 +97,33 @@ class HostedModel:
             slots_per_layer=plan.slots_per_layer,
         )
 
+    @property
+    def served(self) -> ServedModel:
+        """The same for other programs."""
+        return ServedModel(
+            name=self._model.container.path.stem,
+            context_length=self._model.config.context_length,
+            session=_Watched(self._session, self._watch),
+            encode=lambda text: self._session.text.tokenizer.encode(text),  # read when first needed
+        )
+
     def stream(
         self,
         messages: Sequence[wire.ChatMessage],
         options: GenerationOptions,
         cancel: threading.Event,
+        conversation: str = "",
     ) -> Iterator[events.Event]:
         """The events of one answer; ends soon after `cancel` is set."""
-        with self._watched():
-            yield from self._session.stream(_plain(messages), options, cancelled=cancel.is_set)
+        answer = self._session.stream(
+            _plain(messages), options, cancelled=cancel.is_set, conversation=conversation
+        )
+        yield from self._watch(answer)
+
+    def forget(self, conversations: Sequence[str]) -> None:
+        """Erase what is kept of these conversations."""
+        for conversation in conversations:
+            self._session.live.forget(conversation)
 
     def count_tokens(self, messages: Sequence[wire.ChatMessage]) -> int:
         """Tokens of the prompt made of `messages`."""
@@ -109,6 +136,7 @@ class HostedModel:
     def tend(self) -> Sequence[wire.MemoryChanged | wire.StorageChanged]:
         """Act on pressure; what has changed since the last call."""
         self._look()
+        self._shelve_when_idle()
         changes, self._changes = self._changes, []
         back = self._storage.look()
         return [*map(self._told, changes), *([back] if back else [])]
@@ -144,14 +172,13 @@ class HostedModel:
         """Let go of everything."""
         if self._source is not None:
             self._source.close()
-        self._shelf.close()
+        self._session.live.shelve()
         self._model.close()
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """A read that fails makes the watch look for the files' return."""
+    def _watch(self, answer: Iterator[events.Event]) -> Iterator[events.Event]:
+        """A read that fails makes the storage watch look for the files' return."""
         try:
-            yield
+            yield from answer
         except ReadFailed as failure:
             self._storage.failed(failure)
             raise
@@ -163,6 +190,33 @@ class HostedModel:
 
     def _told(self, change: Change) -> wire.MemoryChanged:
         return wire.MemoryChanged(change.level, change.message, self.plan)
+
+
+class _Watched:
+    """A session as a server uses it; `watch` goes around each answer."""
+
+    def __init__(self, session: ChatSession, watch: Watch) -> None:
+        self._session = session
+        self._watch = watch
+
+    def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        options: GenerationOptions,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None,
+        cancelled: Callable[[], bool],
+    ) -> Iterator[events.Event]:
+        """Answer a conversation."""
+        return self._watch(
+            self._session.stream(messages, options, tools=tools, cancelled=cancelled)
+        )
+
+    def complete(
+        self, ids: Sequence[int], options: GenerationOptions, *, cancelled: Callable[[], bool]
+    ) -> Iterator[events.Event]:
+        """Go on after token ids."""
+        return self._watch(self._session.complete(ids, options, cancelled=cancelled))
 
 
 def _plain(messages: Sequence[wire.ChatMessage]) -> list[dict[str, str]]:

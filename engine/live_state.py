@@ -10,7 +10,8 @@ from engine.experts.stats import ExpertStats
 from engine.model.hybrid import Model
 from engine.model.state import Snapshot
 from engine.prefix_cache import PrefixCache
-from engine.snapshot_shelf import SnapshotShelf
+from engine.snapshot_folder import prefix_of
+from engine.snapshot_shelf import SnapshotShelf, packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class LiveState:
     """Conversations of one model, read no further than is new.
 
     `ids` are exactly what is in the state, whatever was cancelled or failed. `shelf` takes the
-    snapshots that memory has no room for.
+    snapshots that memory has no room for, and those that `shelve_one` gives it. What a named
+    conversation has left can be forgotten.
     """
 
     def __init__(
@@ -48,17 +50,21 @@ class LiveState:
         self._model = model
         self._state = model.new_state()
         self._ids: list[int] = []
+        self._conversation = ""
+        self._shelved: set[str] = set()  # of the snapshots in memory, as `prefix_of` names them
 
     @property
     def ids(self) -> tuple[int, ...]:
         """The tokens in the state."""
         return tuple(self._ids)
 
-    def resume(self, ids: Sequence[int]) -> int:
+    def resume(self, ids: Sequence[int], conversation: str = "") -> int:
         """Stand at the longest known beginning of `ids`; how many of them need no reading.
 
-        At least one is always left to read: its logits are what comes next.
+        At least one is always left to read: its logits are what comes next. What is kept from now
+        on is kept as `conversation`'s.
         """
+        self._conversation = conversation
         wanted = list(ids[:-1])
         live = len(self._ids) if self._ids == wanted[: len(self._ids)] else 0
         snapshot = self._longest(wanted, live)
@@ -99,7 +105,37 @@ class LiveState:
     def keep(self) -> None:
         """Snapshot what is in the state now."""
         if self._ids:
-            self.prefixes.add(self._ids, self._state.snapshot())
+            self.prefixes.add(self._ids, self._state.snapshot(), self._conversation)
+
+    def shelve_one(self) -> bool:
+        """Put one snapshot on the shelf that would be missed after a restart; False if none is.
+
+        One at a time, because a large one takes a moment.
+        """
+        if self._shelf is None:
+            return False
+        worth = {prefix_of(packed(kept[0])): kept for kept in self.prefixes.worth_shelving()}
+        self._shelved &= worth.keys()
+        for prefix, kept in worth.items():
+            if prefix not in self._shelved:
+                self._shelved.add(prefix)  # a disk that refuses is not asked again
+                self._shelf.put(*kept)
+                return True
+        return False
+
+    def shelve(self) -> None:
+        """Put all of them on the shelf."""
+        while self.shelve_one():
+            pass
+
+    def forget(self, conversation: str) -> None:
+        """Erase what a conversation has left here and on the shelf."""
+        self.prefixes.forget(conversation)
+        if self._conversation == conversation:
+            self._state.clear()
+            self._ids = []
+        if self._shelf is not None:
+            self._shelf.forget(conversation)
 
     def clear(self) -> None:
         """Forget this conversation and all others."""
@@ -113,8 +149,8 @@ class LiveState:
         known = max(live, snapshot.length if snapshot else 0)
         if self._shelf is None or self._shelf.longest(ids) <= known:
             return snapshot
-        shelved = self._shelf.take(ids)
-        if shelved is None:
+        shelved = self._shelf.load(ids)
+        if shelved is None or shelved.length <= known:
             return snapshot
-        self.prefixes.add(ids[: shelved.length], shelved)
+        self.prefixes.add(ids[: shelved.length], shelved, self._conversation)
         return shelved

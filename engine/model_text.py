@@ -1,14 +1,18 @@
 """ModelText: what a model folder says about text: tokenizer, template, sampling defaults.
 
-Each part is read when it is first asked for: a model without a tokenizer still runs on ids.
+Each part is read when it is first asked for: a model without a tokenizer still runs on ids. A large
+tokenizer takes a second; `open_early` spends it while the weights are loaded.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from engine.errors import MartletError
 from engine.text.files import read_json
 from engine.text.messages import Message
 from engine.text.template import ChatTemplate, opens_thinking
@@ -29,16 +33,25 @@ class ModelText:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._opener: threading.Thread | None = None
 
-    @cached_property
+    def open_early(self) -> Self:
+        """Begin to read tokenizer and template, on a thread of their own. Whoever asks waits."""
+        self._opener = threading.Thread(target=self._open, name="model-text", daemon=True)
+        self._opener.start()
+        return self
+
+    @property
     def tokenizer(self) -> Tokenizer:
         """Raises BadContainer where there is none."""
-        return Tokenizer.open(self._folder)
+        self._wait()
+        return self._tokenizer
 
-    @cached_property
+    @property
     def template(self) -> ChatTemplate:
         """Raises TemplateFailed where there is none."""
-        return ChatTemplate.load(self._folder)
+        self._wait()
+        return self._template
 
     @cached_property
     def sampling_defaults(self) -> dict[str, Any]:
@@ -74,6 +87,25 @@ class ModelText:
         if opens_thinking(opened):  # what was begun is the answer: the reasoning is over
             ids += self.tokenizer.encode_rendered("\n</think>\n\n")
         return Prompt(tuple(ids + self.tokenizer.encode(begun)), turn_end, opens_thinking=False)
+
+    def _open(self) -> None:
+        """What fails here is told to the one who asks for it: then it is tried again."""
+        with suppress(MartletError):
+            _ = self._tokenizer
+        with suppress(MartletError):
+            _ = self._template
+
+    def _wait(self) -> None:
+        if self._opener is not None:
+            self._opener.join()
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer.open(self._folder)
+
+    @cached_property
+    def _template(self) -> ChatTemplate:
+        return ChatTemplate.load(self._folder)
 
 
 def common_length(a: Sequence[int], b: Sequence[int]) -> int:

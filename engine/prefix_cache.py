@@ -14,20 +14,22 @@ from numpy.typing import NDArray
 
 from engine.model.state import Snapshot, snapshots_bytes
 
+Ids = NDArray[np.uint32]
+Kept = tuple[Ids, Snapshot, str]  # the ids, the state after them, and whose they are
+Spill = Callable[[Ids, Snapshot, str], None]
+
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    ids: NDArray[np.uint32]
+    ids: Ids
     snapshot: Snapshot
+    conversation: str
     used: int
 
-    def begins(self, ids: NDArray[np.uint32]) -> bool:
+    def begins(self, ids: Ids) -> bool:
         """Whether `ids` start with this entry's."""
         length = self.ids.size
         return length <= ids.size and bool(np.array_equal(self.ids, ids[:length]))
-
-
-Spill = Callable[[NDArray[np.uint32], Snapshot], None]  # the ids, and the state after them
 
 
 class PrefixCache:
@@ -36,7 +38,7 @@ class PrefixCache:
     `spill` is given a conversation's last snapshot when it leaves for want of room.
     """
 
-    def __init__(self, budget_bytes: int, spill: Spill = lambda ids, snapshot: None) -> None:
+    def __init__(self, budget_bytes: int, spill: Spill = lambda *kept: None) -> None:
         self.budget_bytes = budget_bytes
         self.spill = spill
         self._entries: list[_Entry] = []
@@ -60,13 +62,13 @@ class PrefixCache:
         best.used = next(self._clock)
         return best.snapshot
 
-    def add(self, ids: Sequence[int], snapshot: Snapshot) -> None:
+    def add(self, ids: Sequence[int], snapshot: Snapshot, conversation: str = "") -> None:
         """Keep the snapshot taken after exactly `ids`; make room for it."""
         if len(ids) != snapshot.length:
             raise ValueError(f"{len(ids)} ids for a snapshot of {snapshot.length} tokens")
         added = np.asarray(ids, np.uint32)
         self._entries = [e for e in self._entries if not np.array_equal(e.ids, added)]
-        self._entries.append(_Entry(added, snapshot, next(self._clock)))
+        self._entries.append(_Entry(added, snapshot, conversation, next(self._clock)))
         self.shrink(self.budget_bytes)
 
     def shrink(self, budget_bytes: int) -> None:
@@ -79,6 +81,19 @@ class PrefixCache:
         while len(self._entries) > 1:
             self._evict(min(self._entries, key=lambda entry: entry.used))
 
+    def forget(self, conversation: str) -> None:
+        """Drop what was kept of a conversation, for good."""
+        self._entries = [e for e in self._entries if e.conversation != conversation]
+
+    def worth_shelving(self) -> list[Kept]:
+        """The ends of conversations, and where each was before its last step; newest first."""
+        worth: list[_Entry] = []
+        for end in sorted(self._entries, key=lambda entry: -entry.used):
+            if not self._continued(end):
+                before = [e for e in self._entries if e is not end and e.begins(end.ids)]
+                worth += [end, *sorted(before, key=lambda entry: -entry.ids.size)[:1]]
+        return [(entry.ids, entry.snapshot, entry.conversation) for entry in worth]
+
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
@@ -86,7 +101,7 @@ class PrefixCache:
     def _evict(self, entry: _Entry) -> None:
         self._entries.remove(entry)
         if not self._continued(entry):
-            self.spill(entry.ids, entry.snapshot)
+            self.spill(entry.ids, entry.snapshot, entry.conversation)
 
     def _victim(self) -> _Entry:
         return min(self._entries, key=lambda entry: (not self._continued(entry), entry.used))

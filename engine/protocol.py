@@ -7,7 +7,7 @@ An `id` ties a generation's events to the command that asked for it.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 from engine.events import AnswerStats, FinishReason
@@ -67,6 +67,8 @@ class Load:
     memory_bytes: int | None = None
     slots: int | None = None
     check_reads: bool = False  # hold a sample of what is read against its checksums
+    snapshots_folder: str | None = None  # for conversations beyond the process; None: nowhere
+    snapshots_bytes: int | None = None  # that they may take there, of all models
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Generate:
     id: str
     messages: tuple[ChatMessage, ...]
     options: GenerationOptions
+    conversation: str = ""  # by which Forget finds what the engine keeps of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,30 @@ class CountTokens:
 
     id: str
     messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """Answer other programs, too, at this address; see `engine.server.settings`.
+
+    In place of where the engine serves already. Serving or NotServing follows.
+    """
+
+    host: str
+    port: int
+    api_key: str | None = field(default=None, repr=False)  # never shown, never logged
+
+
+@dataclass(frozen=True, slots=True)
+class StopServing:
+    """Answer no other programs; what they wait for is broken off. NotServing follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Erase what is kept of these conversations, in memory and on the disk."""
+
+    conversations: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +253,34 @@ class StorageChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Serving:
+    """Other programs are listened to."""
+
+    url: str  # what OpenAI's clients call the base URL
+
+
+@dataclass(frozen=True, slots=True)
+class NotServing:
+    """Other programs are not listened to. Without `message`: as it was asked for."""
+
+    message: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Whether another program is being answered now, and how many answers wait for their turn."""
+
+    answering: bool
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelWanted:
+    """Another program asks, and there is no model: it was told to ask again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Something a person can act on. `id`: of the generation that it ended, or None (a load)."""
 
@@ -244,7 +299,18 @@ class Bug:
 
 
 Command: TypeAlias = (
-    Load | Unload | Generate | Cancel | Continue | Resize | Stats | CountTokens | Quit
+    Load
+    | Unload
+    | Generate
+    | Cancel
+    | Continue
+    | Resize
+    | Stats
+    | CountTokens
+    | Forget
+    | Serve
+    | StopServing
+    | Quit
 )
 Event: TypeAlias = (
     Ready
@@ -259,6 +325,10 @@ Event: TypeAlias = (
     | EngineStats
     | MemoryChanged
     | StorageChanged
+    | Serving
+    | NotServing
+    | Served
+    | ModelWanted
     | Failed
     | Bug
 )

@@ -34,6 +34,9 @@ DEFAULTS = GenerationOptions()
 class ChatSession:
     """See the module's docstring. `snapshots_bytes` bounds what kept conversations may take.
 
+    `shelf` keeps them on the disk, beyond this process (`snapshot_shelf.open_shelf`); what is in
+    memory alone goes there with `live.shelve`. A `conversation` named with a prompt is one that
+    `live.forget` can erase. `text` is the model's, where it is being opened already.
     `between` is called between tokens and between chunks of a prompt: there memory may change.
     """
 
@@ -43,11 +46,12 @@ class ChatSession:
         snapshots_bytes: int | None = None,
         *,
         shelf: SnapshotShelf | None = None,
+        text: ModelText | None = None,
         between: Callable[[], object] = lambda: None,
     ) -> None:
         self.model = model
         self.between = between
-        self.text = ModelText(model.container.path)
+        self.text = text or ModelText(model.container.path)
         planned = model.plan.snapshots_bytes if snapshots_bytes is None else snapshots_bytes
         self.live = LiveState(model, planned, shelf)
         self._busy = threading.Lock()
@@ -59,6 +63,7 @@ class ChatSession:
         *,
         tools: Sequence[Mapping[str, Any]] | None = None,
         cancelled: Cancel = lambda: False,
+        conversation: str = "",
     ) -> Iterator[Event]:
         """Answer a conversation (OpenAI's messages). A last message of the assistant is continued.
 
@@ -67,7 +72,7 @@ class ChatSession:
         """
         prompt = self.text.prompt(messages, tools=tools, thinking=options.thinking)
         text = AnswerText(self.text.tokenizer, options.stop, prompt.opens_thinking)
-        return self._stream(prompt, options, text, cancelled)
+        return self._stream(prompt, options, text, cancelled, conversation)
 
     def complete(
         self,
@@ -76,6 +81,7 @@ class ChatSession:
         *,
         text: bool = True,
         cancelled: Cancel = lambda: False,
+        conversation: str = "",
     ) -> Iterator[Event]:
         """Go on after raw token ids. Without `text`, no tokenizer is needed and none is told.
 
@@ -84,24 +90,28 @@ class ChatSession:
         answer = (
             AnswerText(self.text.tokenizer, options.stop, opens_thinking=False) if text else None
         )
-        return self._stream(Prompt(tuple(ids), len(ids), False), options, answer, cancelled)
+        prompt = Prompt(tuple(ids), len(ids), False)
+        return self._stream(prompt, options, answer, cancelled, conversation)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Tokens that a conversation takes as a prompt."""
         return len(self.text.prompt(messages).ids)
 
     def _stream(
-        self, prompt: Prompt, options: GenerationOptions, text: AnswerText | None, cancelled: Cancel
+        self,
+        prompt: Prompt,
+        options: GenerationOptions,
+        text: AnswerText | None,
+        cancelled: Cancel,
+        conversation: str,
     ) -> Iterator[Event]:
         self._check(prompt)
         check_bias(options.logit_bias, self.model.config.vocab_size)
-        return self._events(prompt, options, text, cancelled)
+        return self._events(_Answer(self, prompt, options, text, cancelled, conversation))
 
-    def _events(
-        self, prompt: Prompt, options: GenerationOptions, text: AnswerText | None, cancelled: Cancel
-    ) -> Iterator[Event]:
+    def _events(self, answer: "_Answer") -> Iterator[Event]:
         with self._claim():
-            yield from _Answer(self, prompt, options, text, cancelled).events()
+            yield from answer.events()
 
     def _check(self, prompt: Prompt) -> None:
         limit, vocabulary = self.model.config.context_length, self.model.config.vocab_size
@@ -138,7 +148,9 @@ class _Answer:
         options: GenerationOptions,
         text: AnswerText | None,
         cancelled: Cancel,
+        conversation: str,
     ) -> None:
+        self.conversation = conversation
         self.live = session.live
         self.between = session.between
         self.model = session.model
@@ -149,11 +161,11 @@ class _Answer:
         self.eos_ids = self.model.container.eos_token_ids
         self.tokens: list[int] = []
         self.cached = 0
+
+    def events(self) -> Iterator[Event]:
         self.started = time.perf_counter()
         self.answer_began = self.started  # when the first token was there
         self.counts_before = self.counts_at_answer = self.model.cache.stats
-
-    def events(self) -> Iterator[Event]:
         try:
             logits = yield from self._read_prompt()
             reason = yield from self._write(logits)
@@ -171,7 +183,7 @@ class _Answer:
     def _read_prompt(self) -> Generator[Event, None, mx.array]:
         """Up to the turn's end, where a snapshot serves the next turns, and then the rest."""
         ids, turn_end = self.prompt.ids, self.prompt.turn_end
-        self.cached = self.live.resume(ids)
+        self.cached = self.live.resume(ids, self.conversation)
         yield PrefillProgress(self.cached, len(ids), self.cached)
         if self.cached < turn_end < len(ids):
             yield from self._read(self.cached, turn_end)

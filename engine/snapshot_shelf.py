@@ -1,128 +1,117 @@
-"""SnapshotShelf: snapshots that memory has no room for, in files, while this process lives.
+"""SnapshotShelf: snapshots in files, for conversations that go on when memory has forgotten them.
 
-They are a cache of conversations that the program keeps elsewhere: nothing is lost with them. So
-they are never left behind: a deleted conversation must not live on in one. A full or failing disk
-costs a snapshot, not an answer.
+They outlive the process: after a restart only what is new is read. They are a cache of what the
+program keeps elsewhere: nothing is lost with them, so a full or failing disk, or a damaged file,
+costs a snapshot and not an answer. What lies there is bounded in bytes and in age, and
+`snapshot_folder.forget` erases a conversation. Used on the thread that owns the model.
 """
 
+import contextlib
 import logging
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import mlx.core as mx
 import numpy as np
-from numpy.typing import NDArray
 
+from engine import __version__, snapshot_folder
 from engine.config import ModelConfig
-from engine.model.snapshot_file import BadSnapshot, load_snapshot, save_snapshot
-from engine.model.state import Snapshot
+from engine.model.hybrid import Model
+from engine.model.snapshot_file import FORMAT, BadSnapshot, load_snapshot, save_snapshot
+from engine.model.state import Snapshot, snapshots_bytes
+from engine.prefix_cache import Ids
+from engine.snapshot_folder import SHELF_BYTES, Shelved
 
-SHELF_BYTES = 4_000_000_000
+LEAST_FREE_BYTES = 2_000_000_000  # on the volume: a cache never takes the last room
 
 log = logging.getLogger(__name__)
 
-Ids = NDArray[np.uint32]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shelved:
-    ids: Ids
-    path: Path
-    size: int
+def open_shelf(model: Model, folder: Path, budget_bytes: int = SHELF_BYTES) -> "SnapshotShelf":
+    """The shelf of a loaded model. Other kernels round in other places: they have their own."""
+    maker = f"{model.container.identity} {type(model.kernels).__name__}"
+    return SnapshotShelf(folder, maker, model.config, model.kernels.dtype, budget_bytes)
 
 
 class SnapshotShelf:
-    """Snapshots of one model in `parent`, in a folder of this process's own; the oldest leave."""
+    """Snapshots of one model in `folder`, which it shares with other models and processes."""
 
     def __init__(
         self,
-        parent: Path,
+        folder: Path,
         identity: str,
         config: ModelConfig,
         dtype: mx.Dtype,
         budget_bytes: int = SHELF_BYTES,
     ) -> None:
-        self.folder = parent / str(os.getpid())
+        self.folder = folder
         self.budget_bytes = budget_bytes
-        self._identity = identity
+        self._identity = f"{identity} {dtype} {FORMAT} {__version__}"
+        self._model = snapshot_folder.digest(self._identity)
         self._config = config
         self._dtype = dtype
-        self._shelved: list[_Shelved] = []  # oldest first
-        self._count = 0
-        sweep(parent)
+        snapshot_folder.tidy(folder, budget_bytes)
 
     def __len__(self) -> int:
-        return len(self._shelved)
+        return len(snapshot_folder.shelved(self.folder))
 
     @property
     def nbytes(self) -> int:
-        """On the disk."""
-        return sum(shelved.size for shelved in self._shelved)
+        """On the disk, of all models."""
+        return sum(file.size for file in snapshot_folder.shelved(self.folder))
 
-    def put(self, ids: Sequence[int] | Ids, snapshot: Snapshot) -> None:
+    def put(self, ids: Sequence[int] | Ids, snapshot: Snapshot, conversation: str = "") -> None:
         """Keep the snapshot after `ids`, if the disk allows."""
-        self._count += 1
-        path = self.folder / f"{self._count}.safetensors"
+        if self.longest(ids) == len(ids):
+            return
+        name = snapshot_folder.file_name(conversation, self._model, packed(ids))
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            save_snapshot(path, snapshot, [int(i) for i in ids], self._identity)
-            size = path.stat().st_size
+            if shutil.disk_usage(self.folder).free < LEAST_FREE_BYTES + snapshots_bytes([snapshot]):
+                return
+            save_snapshot(self.folder / name, snapshot, [int(i) for i in ids], self._identity)
         except (OSError, RuntimeError) as error:  # MLX's writer raises the latter
             log.warning("a snapshot was dropped, not shelved: %s", error)
-            return
-        self._shelved.append(_Shelved(np.asarray(ids, np.uint32), path, size))
-        while self.nbytes > self.budget_bytes:
-            self._remove(self._shelved[0])
+        snapshot_folder.tidy(self.folder, self.budget_bytes)
 
-    def longest(self, ids: Sequence[int]) -> int:
+    def longest(self, ids: Sequence[int] | Ids) -> int:
         """Tokens of the longest shelved beginning of `ids`; 0 where there is none."""
-        found = self._longest(ids)
-        return found.ids.size if found else 0
+        found = self._beginnings(ids)
+        return found[-1].length if found else 0
 
-    def take(self, ids: Sequence[int]) -> Snapshot | None:
-        """The snapshot of that beginning, off the shelf; None where its file is no good."""
-        found = self._longest(ids)
-        if found is None:
-            return None
-        try:
-            snapshot, _ = load_snapshot(found.path, self._config, self._dtype, self._identity)
-        except BadSnapshot as error:
-            log.warning("a shelved snapshot is lost: %s", error)
-            return None
-        finally:
-            self._remove(found)
+    def load(self, ids: Sequence[int] | Ids) -> Snapshot | None:
+        """The snapshot of that beginning. A file that is no good is thrown away, and the next
+        longest is tried; None where there is none.
+        """
+        for file in reversed(self._beginnings(ids)):
+            try:
+                snapshot = self._read(file, ids)
+            except BadSnapshot as error:
+                log.warning("a shelved snapshot is thrown away: %s", error)
+                snapshot_folder.remove(file.path)
+                continue
+            with contextlib.suppress(OSError):  # another process may have deleted it
+                os.utime(file.path)
+            return snapshot
+        return None
+
+    def forget(self, conversation: str) -> None:
+        """Delete all that was kept of a conversation."""
+        snapshot_folder.forget(self.folder, [conversation])
+
+    def _read(self, file: Shelved, ids: Sequence[int] | Ids) -> Snapshot:
+        snapshot, held = load_snapshot(file.path, self._config, self._dtype, self._identity)
+        if packed(held) != packed(ids[: file.length]):
+            raise BadSnapshot(f"{file.path} holds other tokens than its name says.")
         return snapshot
 
-    def close(self) -> None:
-        """Leave nothing behind."""
-        self._shelved.clear()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _longest(self, ids: Sequence[int]) -> _Shelved | None:
-        asked = np.asarray(ids, np.uint32)
-        fitting = (s for s in self._shelved if np.array_equal(s.ids, asked[: s.ids.size]))
-        return max(fitting, key=lambda shelved: shelved.ids.size, default=None)
-
-    def _remove(self, shelved: _Shelved) -> None:
-        self._shelved.remove(shelved)
-        shelved.path.unlink(missing_ok=True)
+    def _beginnings(self, ids: Sequence[int] | Ids) -> list[Shelved]:
+        files = snapshot_folder.shelved(self.folder)
+        return snapshot_folder.beginnings(files, self._model, packed(ids))
 
 
-def sweep(parent: Path) -> None:
-    """Delete what processes left that were killed."""
-    for folder in parent.glob("[0-9]*"):
-        if not _alive(int(folder.name)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def packed(ids: Sequence[int] | Ids) -> bytes:
+    """Token ids as `snapshot_folder` takes them."""
+    return np.asarray(ids, "<u4").tobytes()

@@ -29,7 +29,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from engine import errors, events, host
 from engine import protocol as wire
 from engine.options import GenerationOptions
+from engine.server.served import ServedModel
 
 MB = 1_000_000
 
@@ -63,11 +64,17 @@ class ScriptedEngine:
         self._paused: str = script.get("paused", "")
         self.plan = wire.MemoryPlan(100 * MB, 40 * MB, 40 * MB, 10 * MB, 10 * MB, 4)
 
+    @property
+    def served(self) -> ServedModel:
+        """Plays the same script to other programs."""
+        return ServedModel(self.facts.name, self.facts.context_length, _Session(self), _encode)
+
     def stream(
         self,
         messages: Sequence[wire.ChatMessage],
         options: GenerationOptions,
         cancel: threading.Event,
+        conversation: str,
     ) -> Iterator[events.Event]:
         """Play the next answer."""
         answer = self._next_answer(messages[-1].content)
@@ -88,6 +95,9 @@ class ScriptedEngine:
     def count_tokens(self, messages: Sequence[wire.ChatMessage]) -> int:
         """A token a word."""
         return sum(len(message.content.split()) for message in messages)
+
+    def forget(self, conversations: Sequence[str]) -> None:
+        """Keeps nothing."""
 
     def resize(self, memory_bytes: int) -> wire.MemoryChanged:
         """Nothing but new numbers."""
@@ -153,6 +163,53 @@ class ScriptedEngine:
         if self._words_log:
             with open(self._words_log, "a", encoding="ascii") as log:
                 log.write(f"{time.time()}\t{characters}\n")
+
+
+class _Session:
+    """The engine as a server's session."""
+
+    def __init__(self, engine: ScriptedEngine) -> None:
+        self._engine = engine
+
+    def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        options: GenerationOptions,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None,
+        cancelled: Callable[[], bool],
+    ) -> Iterator[events.Event]:
+        """Answer a conversation."""
+        turns = [wire.ChatMessage(m["role"], m["content"]) for m in messages]
+        return self._engine.stream(turns, options, _Flag(cancelled), "")
+
+    def complete(
+        self, ids: Sequence[int], options: GenerationOptions, *, cancelled: Callable[[], bool]
+    ) -> Iterator[events.Event]:
+        """Go on after token ids."""
+        turns = [wire.ChatMessage("user", " ".join(map(str, ids)))]
+        return self._engine.stream(turns, options, _Flag(cancelled), "")
+
+
+class _Flag(threading.Event):
+    """A function that is asked, as an event that can be waited for."""
+
+    def __init__(self, asked: Callable[[], bool]) -> None:
+        super().__init__()
+        self._asked = asked
+
+    def is_set(self) -> bool:
+        return self._asked()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        end = time.monotonic() + (timeout or 0)
+        while not self._asked() and time.monotonic() < end:
+            time.sleep(min(0.005, max(0.0, end - time.monotonic())))
+        return self._asked()
+
+
+def _encode(text: str) -> Sequence[int]:
+    return list(map(ord, text))
 
 
 def _deltas(answer: dict[str, Any], prompt: str) -> Iterator[events.Event]:

@@ -24,7 +24,7 @@ MESSAGES = (
     wire.ChatMessage("user", "h\u00e9 \U0001f600\n\0\u2028"),
 )
 COMMANDS: list[wire.Command] = [
-    wire.Load("/m", memory_bytes=2**40),
+    wire.Load("/m", memory_bytes=2**40, snapshots_folder="/s", snapshots_bytes=1),
     wire.Unload(),
     wire.Generate(
         "g", MESSAGES, GenerationOptions(temperature=0.5, stop=("a",), logit_bias={7: -1})
@@ -34,6 +34,9 @@ COMMANDS: list[wire.Command] = [
     wire.Stats(),
     wire.Continue(),
     wire.CountTokens("c", MESSAGES),
+    wire.Forget(("a", "b")),
+    wire.Serve("127.0.0.1", 8080, "sk-1"),
+    wire.StopServing(),
     wire.Quit(),
 ]
 EVENTS: list[wire.Event] = [
@@ -49,6 +52,10 @@ EVENTS: list[wire.Event] = [
     wire.EngineStats(1, 0.5, 2.0, 3.0, 1.0, "warning"),
     wire.MemoryChanged("critical", "m", PLAN),
     wire.StorageChanged(True, "m"),
+    wire.Serving("http://127.0.0.1:8080/v1"),
+    wire.NotServing("m", "r"),
+    wire.Served(answering=True, waiting=2),
+    wire.ModelWanted(),
     wire.Failed(None, "NotEnoughMemory", "m", "r"),
     wire.Bug("g", "Traceback"),
 ]
@@ -71,6 +78,10 @@ def test_events_arrive_as_sent(event: wire.Event) -> None:
     line = wire.encode(event)
     assert line.count(b"\n") == 1
     assert wire.decode_event(line) == event
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "sk-1" not in repr(wire.Serve("127.0.0.1", 8080, "sk-1"))
 
 
 @given(st.text())

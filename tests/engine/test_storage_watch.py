@@ -70,8 +70,8 @@ def test_other_files_under_the_old_name_are_not_gone_on_with(folder: Path) -> No
 
 
 @pytest.fixture
-def hosted(folder: Path, tmp_path: Path) -> Iterator[HostedModel]:
-    hosted = HostedModel(engine.load_model(folder, slots=4), tmp_path / "snapshots")
+def hosted(folder: Path) -> Iterator[HostedModel]:
+    hosted = HostedModel(engine.load_model(folder, slots=4))
     yield hosted
     hosted.close()
 
