@@ -97,7 +97,7 @@ class ConversationPane(QWidget):
         self.find_bar.open_bar()
 
     def find_next(self, delta: int) -> None:
-        """Go to the next message that holds the words, or to the one before."""
+        """Go to the next place of the words, or to the one before."""
         if self.find_bar.isHidden():
             self.find_bar.open_bar()
         else:
@@ -115,7 +115,8 @@ class ConversationPane(QWidget):
         self.start.asked.connect(self._chat.send)
         self._chat.messages_reset.connect(self._on_opened)
         self._chat.branch_changed.connect(self._show_side)
-        self.find_bar.found.connect(self._show_found)
+        self.find_bar.words_changed.connect(self.transcript.look_for)
+        self.find_bar.found.connect(self.transcript.show_found)
         self.find_bar.closed.connect(self.transcript.setFocus)
         self.composer.message_sent.connect(self.transcript.scroll_to_end)
         self.transcript.link_activated.connect(self._open_link)
@@ -141,10 +142,6 @@ class ConversationPane(QWidget):
     def _show_side(self) -> None:
         is_start = not self.has_transcript and not self._expected
         self._stack.setCurrentWidget(self.start if is_start else self.transcript)
-
-    def _show_found(self, message_id: str) -> None:
-        self._chat.reveal(message_id)
-        self.transcript.act(message_id, TurnAction.SELECT)
 
     def _open_link(self, url: QUrl) -> None:
         QDesktopServices.openUrl(url)

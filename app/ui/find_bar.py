@@ -1,9 +1,10 @@
-"""FindBar: looks for words in the messages that are shown, and goes from one to the next."""
+"""FindBar: looks for words in the messages that are shown, and goes from place to place."""
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QWidget
 
+from app.blocks.readable import count_of, readable
 from app.chat_controller import ChatController
 from app.conversation import Message
 from app.ui import figures, theme
@@ -13,6 +14,8 @@ from app.ui.theme import SPACE, Role, color
 
 FIELD_WIDTH = 60 * SPACE
 
+Place = tuple[str, int]  # a message's id, and the number of a place in it
+
 
 class FindBar(QWidget):
     """Hidden until it is opened.
@@ -20,22 +23,25 @@ class FindBar(QWidget):
     Signals: see the comment of each.
     """
 
-    # str: show the message with this id
-    found = Signal(str)
+    # str: mark these words; "" for none
+    words_changed = Signal(str)
+    # str, int: show this place: a message's id, and the place's number in it
+    found = Signal(str, int)
     # the bar was closed; the keyboard is free
     closed = Signal()
 
     def __init__(self, chat: ChatController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._chat = chat
-        self._at: str | None = None  # id of the message that was shown last
+        self._at: Place | None = None  # that was shown last
+        self._counts: dict[str, tuple[str, int]] = {}  # id -> the message's text, places in it
         self.field = SearchField(self.tr("Find in this conversation"))
         self.field.setFixedWidth(FIELD_WIDTH)
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
         self._count = Label(role=Role.SECONDARY, size=theme.CAPTION, tabular=True)
-        self._previous = self._step_button("chevron-left", self.tr("Previous message"), -1)
-        self._next = self._step_button("chevron-right", self.tr("Next message"), 1)
+        self._previous = self._step_button("chevron-left", self.tr("Previous"), -1)
+        self._next = self._step_button("chevron-right", self.tr("Next"), 1)
         self._lay_out()
         self.hide()
         chat.messages_reset.connect(self.close_bar)
@@ -47,6 +53,7 @@ class FindBar(QWidget):
         self.show()
         if words:
             self.field.setText(words)
+        self.words_changed.emit(self.field.text())
         self.field.setFocus()
         self.field.selectAll()
         self._show_count()
@@ -55,47 +62,57 @@ class FindBar(QWidget):
         """Hide it."""
         if not self.isHidden():
             self.hide()
+            self.words_changed.emit("")
             self.closed.emit()
 
     def step(self, delta: int) -> None:
-        """Go to the next message with the words, or to the one before; round at the ends."""
-        ids = [message.id for message in self._matches()]
-        if not ids:
+        """Go to the next place of the words, or to the one before; round at the ends."""
+        places = self._places()
+        if not places:
             return
-        if self._at in ids:
-            self._at = ids[(ids.index(self._at) + delta) % len(ids)]
+        if self._at in places:
+            self._at = places[(places.index(self._at) + delta) % len(places)]
         else:
-            self._at = ids[0] if delta > 0 else ids[-1]
+            self._at = places[0] if delta > 0 else places[-1]
         self._show_count()
-        self.found.emit(self._at)
+        self.found.emit(*self._at)
 
     def _search(self) -> None:
         self._at = None
+        self._counts.clear()
+        self.words_changed.emit(self.field.text())
         self.step(-1)  # the latest one first: it is nearest to where one reads
         self._show_count()
 
-    def _matches(self) -> list[Message]:
-        words = self.field.text().casefold()
-        if not words:
-            return []
-        return [message for message in self._chat.messages if words in message.text.casefold()]
+    def _places(self) -> list[Place]:
+        messages = self._chat.messages
+        return [(m.id, number) for m in messages for number in range(self._count_in(m))]
+
+    def _count_in(self, message: Message) -> int:
+        """Places in a message; of a long conversation, only what changed is searched again."""
+        known = self._counts.get(message.id)
+        if known is None or known[0] != message.text:
+            text = message.text if message.role == "user" else readable(message.text)
+            known = (message.text, count_of(self.field.text(), text))
+            self._counts[message.id] = known
+        return known[1]
 
     def _show_count(self) -> None:
         if self.isHidden():
             return
-        ids = [message.id for message in self._matches()]
+        places = self._places()
         for button in (self._previous, self._next):
-            button.setEnabled(len(ids) > 1)
-        self._count.setText(self._words(ids))
+            button.setEnabled(len(places) > 1)
+        self._count.setText(self._words(places))
 
-    def _words(self, ids: list[str]) -> str:
+    def _words(self, places: list[Place]) -> str:
         if not self.field.text():
             return ""
-        if not ids:
+        if not places:
             return self.tr("Not found")
-        place = ids.index(self._at) + 1 if self._at in ids else len(ids)
-        words = self.tr("message %1 of %2").replace("%1", figures.count(place))
-        return words.replace("%2", figures.count(len(ids)))
+        at = places.index(self._at) + 1 if self._at in places else len(places)
+        words = self.tr("%1 of %2").replace("%1", figures.count(at))
+        return words.replace("%2", figures.count(len(places)))
 
     def _step_button(self, icon: str, name: str, delta: int) -> QToolButton:
         button = QToolButton()

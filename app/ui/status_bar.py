@@ -151,7 +151,7 @@ class StatusBar(QWidget):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self._link, 4)
-        row.addWidget(self._badge)
+        row.addWidget(self._badge, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addSpacing(theme.SPACE)
         row.addWidget(self._pressure)
 

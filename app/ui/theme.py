@@ -56,6 +56,9 @@ class Role(Enum):
     BUBBLE = auto()  # the user's words
     HOVER = auto()
     SELECTED = auto()
+    FOUND = auto()  # words that are looked for; under TEXT alone
+    FOUND_HERE = auto()  # the same, where the reader is; under ON_FOUND_HERE alone
+    ON_FOUND_HERE = auto()
     # Shapes.
     LINE = auto()  # hairlines and outlines
     ACCENT = auto()  # filled controls
@@ -112,6 +115,12 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
         Role.HOVER: mix(base, text, 0.07),
         Role.SELECTED: mix(base, text, 0.11),
     }
+    found = QColor("#ffcc33")
+    marks = {
+        Role.FOUND: mix(base, found, 0.30 if dark else 0.40),
+        Role.FOUND_HERE: found,
+        Role.ON_FOUND_HERE: QColor("black"),
+    }
 
     def legible(ink: QColor) -> QColor:
         return readable(ink, *grounds.values())
@@ -136,7 +145,7 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
         Role.DISK: QColor("#b48ade"),
         Role.FREE: mix(base, text, 0.16),
     }
-    return grounds | inks | shapes
+    return grounds | marks | inks | shapes
 
 
 def font(

@@ -17,6 +17,11 @@ def test_every_text_role_is_readable_on_every_ground(palette: QPalette) -> None:
             assert ratio >= 4.5, f"{ink.name} on {ground.name}: {ratio:.2f}"
 
 
+def test_found_words_are_readable(palette: QPalette) -> None:
+    assert contrast(theme.color(Role.TEXT), theme.color(Role.FOUND)) >= 4.5
+    assert contrast(theme.color(Role.ON_FOUND_HERE), theme.color(Role.FOUND_HERE)) >= 4.5
+
+
 @pytest.mark.parametrize("accent", ["#ffd60a", "#0a66ff", "#8e8e93", "#ffffff", "#000000"])
 def test_any_accent_a_person_chooses_stays_readable(qtbot: QtBot, accent: str) -> None:
     palette = QGuiApplication.palette()

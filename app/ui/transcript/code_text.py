@@ -5,19 +5,20 @@ screen. Positions are characters of the code.
 """
 
 import html
+from typing import cast
 
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import (
     QFontMetricsF,
     QPainter,
     QPaintEvent,
-    QPalette,
     QTextCharFormat,
     QTextLayout,
     QTextOption,
 )
 from PySide6.QtWidgets import QWidget
 
+from app.blocks.readable import places_of
 from app.blocks.typesetter import InkedCode
 from app.ui import theme
 from app.ui.theme import Role
@@ -117,6 +118,15 @@ class CodeText(Text):
         code = self._lines.code[start:end]
         return Excerpt(code, f"<pre>{html.escape(code)}</pre>")
 
+    def places(self, words: str) -> list[tuple[int, int]]:
+        return list(places_of(words, self._lines.code))
+
+    def spot_of(self, position: int) -> QPoint:
+        row = self._lines.row_of(position)
+        unit = _units(self._lines.row(row)[: position - self._lines.start(row)])
+        x = cast("tuple[float, int]", self._layout(row).lineAt(0).cursorToX(unit))[0]
+        return QPoint(int(x), row * self.page.code_line)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setPen(theme.color(Role.TEXT))
@@ -125,7 +135,7 @@ class CodeText(Text):
         last = min(event.rect().bottom() // height, self._lines.row_count - 1)
         for row in range(first, last + 1):
             where = QPointF(0, row * height + self._above)
-            self._layout(row).draw(painter, where, self._selected_in(row))
+            self._layout(row).draw(painter, where, self._marked_in(row))
 
     def _layout(self, row: int) -> QTextLayout:
         if row not in self._layouts:
@@ -157,18 +167,16 @@ class CodeText(Text):
                 ranges.append(_range(begin, shown, self.page.code_inks[ink]))
         return ranges
 
-    def _selected_in(self, row: int) -> list[QTextLayout.FormatRange]:
+    def _marked_in(self, row: int) -> list[QTextLayout.FormatRange]:
         first = self._lines.start(row)
         text = self._lines.row(row)
-        start, end = (min(max(p - first, 0), len(text)) for p in self.selection)
-        if start >= end:
-            return []
-        group = self.selection_group()
-        form = QTextCharFormat()
-        form.setBackground(self.palette().brush(group, QPalette.ColorRole.Highlight))
-        form.setForeground(self.palette().brush(group, QPalette.ColorRole.HighlightedText))
-        begin = _units(text[:start])
-        return [_range(begin, _units(text[:end]) - begin, form)]
+        ranges = []
+        for *bounds, form in self.marks(first, first + len(text)):
+            start, end = (min(max(p - first, 0), len(text)) for p in bounds)
+            if start < end:
+                begin = _units(text[:start])
+                ranges.append(_range(begin, _units(text[:end]) - begin, form))
+        return ranges
 
 
 def _range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:

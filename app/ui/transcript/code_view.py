@@ -1,6 +1,6 @@
 """CodeView: a card with code, the language's name, and buttons to wrap and to copy."""
 
-from PySide6.QtCore import QPointF, QRectF, Qt, QTimer
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -94,6 +94,9 @@ class CodeView(PieceView):
         shown = self._wide.place(indent + side, top, inside, natural, height)
         self._place_buttons(width, head)
         return head + shown + self.page.px(5)
+
+    def reveal(self, spot: QPoint) -> None:
+        self._wide.reveal(spot)
 
     def copy_code(self) -> None:
         """Put the code on the clipboard."""

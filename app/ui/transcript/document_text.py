@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from app.blocks.readable import places_of
 from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.ornaments import paint_ornaments
@@ -24,6 +25,7 @@ from app.ui.transcript.page import Page
 from app.ui.transcript.reading import excerpt_of
 from app.ui.transcript.text import Excerpt, Text
 
+FIRST_OF_TWO_UNITS = "\U00010000"  # letters from here on take two positions of a document
 QUOTE_STEP = 4  # steps of the spacing, that a quotation is indented
 
 
@@ -89,6 +91,22 @@ class DocumentText(Text):
     def excerpt(self, start: int, end: int) -> Excerpt:
         return excerpt_of(self.cursor_over(start, end))
 
+    def places(self, words: str) -> list[tuple[int, int]]:
+        text = self.document.toPlainText()
+        found = places_of(words, text)
+        if text.isascii() or max(text) < FIRST_OF_TWO_UNITS:
+            return list(found)
+        return [(_units(text[:start]), _units(text[:end])) for start, end in found]
+
+    def spot_of(self, position: int) -> QPoint:
+        block = self.document.findBlock(position)
+        line = block.layout().lineForTextPosition(position - block.position())
+        origin = self.document.documentLayout().blockBoundingRect(block).topLeft()
+        if not line.isValid():
+            return origin.toPoint()
+        x = cast("tuple[float, int]", line.cursorToX(position - block.position()))[0]
+        return QPointF(origin.x() + x, origin.y() + line.y()).toPoint()
+
     def link_at(self, point: QPoint) -> str:
         return self.document.documentLayout().anchorAt(QPointF(point))
 
@@ -112,21 +130,18 @@ class DocumentText(Text):
         context.palette = self.palette()
         context.palette.setColor(QPalette.ColorRole.Text, theme.color(self.role))
         context.clip = QRectF(event.rect())
-        if self.selection[0] < self.selection[1]:
-            context.selections = [self._shown_selection()]
+        context.selections = [self._shown(*mark) for mark in self.marks(0, self.length)]
         step = self.page.px(QUOTE_STEP)
         paint_ornaments(painter, self.document, context.clip, step, self.role)
         self.document.documentLayout().draw(painter, context)
         if self.caret:
             self._paint_caret(painter)
 
-    def _shown_selection(self) -> QAbstractTextDocumentLayout.Selection:
-        group = self.selection_group()
+    def _shown(
+        self, start: int, end: int, ink: QTextCharFormat
+    ) -> QAbstractTextDocumentLayout.Selection:
         shown = QAbstractTextDocumentLayout.Selection()
-        shown.cursor = self.cursor_over(*self.selection)
-        ink = QTextCharFormat()
-        ink.setBackground(self.palette().brush(group, QPalette.ColorRole.Highlight))
-        ink.setForeground(self.palette().brush(group, QPalette.ColorRole.HighlightedText))
+        shown.cursor = self.cursor_over(start, end)
         shown.format = ink
         return shown
 
@@ -143,3 +158,7 @@ class DocumentText(Text):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color(Role.ACCENT))
         painter.drawRoundedRect(QRectF(origin.x() + x + 2, bottom - em * 0.8, 3, em), 1.5, 1.5)
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2

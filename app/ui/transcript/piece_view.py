@@ -1,6 +1,6 @@
 """PieceView: the widget of a piece, as wide as the column; it says how high it needs to be."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.ui.transcript.page import Page
@@ -40,6 +40,9 @@ class PieceView(QWidget):
     def fit(self, width: int) -> int:
         """Lay out to a width; the height in pixels that this takes."""
         raise NotImplementedError
+
+    def reveal(self, spot: QPoint) -> None:
+        """Bring a spot of the text into sight sideways, where it is wider than the column."""
 
     def set_active(self, active: bool) -> None:
         """The pointer or the keyboard is at this turn, or it left."""

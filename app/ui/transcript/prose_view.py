@@ -1,6 +1,6 @@
 """ProseView and MathView: running text of an answer, and formulas that are set apart."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
@@ -76,6 +76,9 @@ class MathView(ProseView):
         height = self._text.fit(width)
         natural = int(self._text.document.idealWidth() + 0.999)
         return self._wide.place(0, 0, width, natural, height)
+
+    def reveal(self, spot: QPoint) -> None:
+        self._wide.reveal(spot)
 
     def _write(self, piece: Piece) -> list[MathSpan]:
         assert piece.block is not None

@@ -18,6 +18,7 @@ _AHEAD = 1.0  # screens above and below that are made real in idle moments
 _KEPT = 2.5  # screens above and below whose widgets are kept
 _ARRANGE_S = 0.012  # for widgets, at a time; what is not ready then follows at once
 _SLICE_S = 0.006  # of idle work at a time
+_FROM_TOP = 3  # what is brought into sight comes to this part of the screen's height
 _LINE = 24  # px; nearer to the end than this counts as at the end
 
 
@@ -85,6 +86,13 @@ class Scroller(QObject):
         self._following = False
         self._anchor = anchor
         self.arrange()
+
+    def bring(self, anchor: Anchor) -> None:
+        """Have a line that begins at this place in sight, and stand still there."""
+        self.release()
+        top, height = self._column.top_for(anchor), self._viewport.height()
+        if top is not None and not 0 <= top - self._bar.value() <= height - 2 * _LINE:
+            self.go_to(replace(anchor, offset=anchor.offset - height // _FROM_TOP))
 
     def scrolled(self, upwards: bool) -> None:
         """The person moved the bar."""

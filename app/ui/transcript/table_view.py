@@ -2,6 +2,7 @@
 
 import math
 
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import (
     QBrush,
     QFont,
@@ -50,6 +51,9 @@ class TableView(ProseView):
         if self._copy is not None:
             self._copy.move(width - self._copy.width(), 0)
         return self._wide.place(self._left(), 0, inside, natural, height)
+
+    def reveal(self, spot: QPoint) -> None:
+        self._wide.reveal(spot)
 
     def set_active(self, active: bool) -> None:
         if active and self._copy is None:

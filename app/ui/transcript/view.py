@@ -27,6 +27,7 @@ from app.ui.transcript.clipboard import excerpts_mime, messages_mime, messages_p
 from app.ui.transcript.column import Anchor, Column
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.feed import Feed
+from app.ui.transcript.finder import Finder
 from app.ui.transcript.menu import turn_menu
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece_view import PieceView
@@ -84,6 +85,7 @@ class TranscriptView(QAbstractScrollArea):
         self._scroller = Scroller(self._column, self.viewport(), bar)
         self._feed = Feed(chat, self._page, self._column, self._scroller)
         self._selector = Selector(self._column, self.viewport())
+        self._finder = Finder(self._column, self._scroller, self.viewport())
         self._pointer = Pointer(self._page, self._selector, self.viewport(), bar)
         self._end_button = EndButton(self)
         self._deeds = self._make_deeds()
@@ -106,6 +108,7 @@ class TranscriptView(QAbstractScrollArea):
         self._column.acted.connect(self.act)
         self._column.edited.connect(self._finish_edit)
         self._scroller.arranged.connect(self._selector.show)
+        self._scroller.arranged.connect(self._finder.show)
         self._scroller.left_end.connect(self._end_button.setVisible)
         self._selector.changed.connect(self._selected)
         self._end_button.clicked.connect(self.scroll_to_end)
@@ -146,6 +149,16 @@ class TranscriptView(QAbstractScrollArea):
     def is_busy(self) -> bool:
         """Whether something is still to be shown, or to be made ready near the screen."""
         return not (self._feed.is_idle and self._scroller.is_idle and self._page.chores.is_done)
+
+    # Finding
+
+    def look_for(self, words: str) -> None:
+        """Mark these words wherever they are read; "" marks nothing."""
+        self._finder.look_for(words)
+
+    def show_found(self, message_id: str, number: int) -> None:
+        """Bring one of the marked places of a message into sight."""
+        self._finder.go_to(message_id, number)
 
     # Copying
 

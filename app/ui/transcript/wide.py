@@ -1,5 +1,6 @@
 """Wide: a text in a place that may be too narrow for it; then it can be moved sideways."""
 
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QWidget
 
 from app.ui.transcript.side_scroll import SideScroll
@@ -26,3 +27,8 @@ class Wide:
         shown = self._scroll.height_for(natural, height, width)
         self._scroll.setGeometry(left, top, width, shown)
         return shown
+
+    def reveal(self, spot: QPoint) -> None:
+        """Move a spot of the text into sight."""
+        if self._scroll is not None:
+            self._scroll.ensureVisible(spot.x(), spot.y(), self._scroll.width() // 3, 0)
