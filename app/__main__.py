@@ -1,7 +1,10 @@
-"""`python -m app`: the desktop application."""
+"""`python -m app`: the desktop application; with `--self-test`, a look at all of its parts."""
 
 import sys
 
-from app.ui.main import main
+if sys.argv[1:] == ["--self-test"]:
+    from app.self_test import main
+else:
+    from app.ui.main import main
 
 sys.exit(main())

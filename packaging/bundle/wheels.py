@@ -1,0 +1,125 @@
+"""The wheels of uv.lock, byte for byte, then pruned to what runs.
+
+The deployment target decides which of several macOS wheels uv takes; without it the wheel would
+depend on the machine that builds. MLX's for a newer system does not load on an older one.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+from bundle import macho
+from bundle.command import run
+from bundle.target import MACOS_FLOOR, PYTHON, Bundle
+
+NOT_RUN = (
+    *("*.pyi", "*.pyx", "*.pxd", "*.h", "*.hpp", "*.c", "*.a", "*.cmake", "py.typed"),
+    *("tests", "test", "__pycache__", "sboms"),
+    *("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"),
+)
+NOT_NEEDED = (
+    "bin",
+    *("mlx/include", "mlx/share", "mlx/lib/cmake"),
+    *("numpy/f2py", "numpy/_core/include", "numpy/_core/lib"),
+)
+
+QT_BINDINGS = ("QtCore", "QtGui", "QtNetwork", "QtSvg", "QtWidgets")
+QT_LIBRARIES = (*QT_BINDINGS, "QtDBus")  # QtGui links it
+QT_LINUX_LIBRARIES = ("libQt6XcbQpa", "libQt6OpenGL", "libicudata", "libicui18n", "libicuuc")
+QT_PLUGINS = (
+    *("platforms/*cocoa*", "platforms/*offscreen*", "platforms/*xcb*", "xcbglintegrations/*"),
+    *("platforminputcontexts/libcomposep*", "platforminputcontexts/libibus*", "styles/*"),
+    "iconengines/*svgicon*",
+    *(f"imageformats/*q{name}.*" for name in ("gif", "icns", "ico", "jpeg", "svg", "webp")),
+)
+
+
+def install_wheels(root: Path, bundle: Bundle) -> None:
+    """From the lock file of the tree at `root`; only wheels whose hashes it names."""
+    with tempfile.TemporaryDirectory() as scratch:
+        wanted = Path(scratch) / "wheels.txt"
+        lock = ("--frozen", "--no-dev", "--all-extras", "--no-emit-project")
+        run(["uv", "export", "--quiet", *lock, "--output-file", wanted], cwd=root)
+        exact = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy")
+        where = ("--python-platform", bundle.target.platform, "--python-version", PYTHON)
+        run(
+            [
+                "uv",
+                "pip",
+                "install",
+                "--target",
+                bundle.site_packages,
+                *where,
+                *exact,
+                "-r",
+                wanted,
+            ],
+            cwd=root,
+            env={"MACOSX_DEPLOYMENT_TARGET": MACOS_FLOOR},
+        )
+
+
+def prune(bundle: Bundle) -> None:
+    """Delete what does not run; on macOS also the code of other processors."""
+    site = bundle.site_packages
+    doomed = [site / name for name in NOT_NEEDED]
+    doomed += [path for path in site.rglob("*") if _matches(path.name, NOT_RUN)]
+    doomed += _unused_qt(site / "PySide6")
+    for path in doomed:
+        _delete(path)
+    for file in _code(site) if bundle.target.is_macos else ():
+        macho.thin(file)
+
+
+def repair_frameworks(bundle: Bundle) -> None:
+    """Give Qt's frameworks the symlinks that wheels cannot hold; without, none can be signed."""
+    for framework in sorted(bundle.site_packages.glob("PySide6/Qt/lib/*.framework")):
+        _delete(framework / "Resources")
+        (framework / "Versions" / "Current").symlink_to("A")
+        for name in (framework.stem, "Resources"):
+            (framework / name).symlink_to(f"Versions/Current/{name}")
+
+
+def _unused_qt(qt: Path) -> Iterator[Path]:
+    bindings = {f"{name}.abi3.so" for name in QT_BINDINGS}
+    for path in qt.iterdir():
+        is_base = path.suffix == ".py" or path.name.startswith("libpyside6.") or path.name == "Qt"
+        if not is_base and path.name not in bindings:
+            yield path
+    for path in (qt / "Qt").iterdir():
+        if path.name not in ("lib", "plugins", "translations"):
+            yield path
+    for path in (qt / "Qt" / "translations").iterdir():
+        if not fnmatch(path.name, "qtbase_*.qm"):  # the words of Qt's own buttons and menus
+            yield path
+    for path in (qt / "Qt" / "lib").iterdir():
+        if not _is_qt_library(path.name):
+            yield path
+    plugins = qt / "Qt" / "plugins"
+    for path in plugins.glob("*/*"):
+        if not _matches(str(path.relative_to(plugins)), QT_PLUGINS):
+            yield path
+
+
+def _is_qt_library(name: str) -> bool:
+    """`QtCore.framework`, or `libQt6Core.so.6`."""
+    stem = name.partition(".")[0]
+    return stem.replace("libQt6", "Qt") in QT_LIBRARIES or stem in QT_LINUX_LIBRARIES
+
+
+def _code(folder: Path) -> list[Path]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return [path for path in files if macho.is_macho(path)]
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
