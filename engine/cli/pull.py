@@ -7,7 +7,7 @@ from typing import Any
 
 from engine import errors
 from engine.cli.terminal import StatusLine, say, warn
-from engine.container.catalogue import find_entry
+from engine.container.catalogue import find_entry, mirrors_of
 from engine.container.library import models_folders
 from engine.errors import MartletError
 from engine.install.protocol import (
@@ -29,7 +29,12 @@ from engine.install.stop import Stop
 from engine.install.target import target_for
 
 TOKEN = "HF_TOKEN"
-PHASES = {"downloading": "Downloading", "repacking": "Repacking", "verifying": "Verifying"}
+PHASES = {
+    "moving": "Moving",
+    "downloading": "Downloading",
+    "repacking": "Repacking",
+    "verifying": "Verifying",
+}
 INTERRUPTED = 130
 
 
@@ -65,6 +70,7 @@ def run_pull(parsed: argparse.Namespace) -> int:
         token=os.environ.get(TOKEN) or None,
         anyway=parsed.anyway,
         repair=parsed.repair,
+        mirrors=() if parsed.revision else mirrors_of(source),
     )
     screen = Screen()
     try:

@@ -58,3 +58,8 @@ def load_catalogue() -> Catalogue:
 def find_entry(id: str) -> Entry | None:
     """The entry of that id."""
     return next((entry for entry in load_catalogue().models if entry.id == id), None)
+
+
+def mirrors_of(source: str) -> tuple[str, ...]:
+    """Where else the catalogue's model from `source` can be had."""
+    return next((entry.mirrors for entry in load_catalogue().models if entry.source == source), ())

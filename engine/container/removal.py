@@ -47,7 +47,7 @@ def empty(folder: Path, spare: frozenset[str] = frozenset()) -> Removal:
     """Delete what a container or its installation put into `folder`, but the names in `spare`."""
     freed = 0
     with disk_faults(folder):
-        for path in [folder / name for name in _own_names(folder) if name not in spare]:
+        for path in [folder / name for name in own_names(folder) if name not in spare]:
             freed += _delete(path)
         for inside in (folder / _EXPERTS, folder):
             _remove_if_empty(inside)
@@ -65,8 +65,11 @@ def disk_bytes(folder: Path) -> int:
     return total
 
 
-def _own_names(folder: Path) -> Iterator[str]:
-    """The manifest first: what remains after a crash is no model."""
+def own_names(folder: Path) -> Iterator[str]:
+    """What a container or its installation put there, whether or not it stands.
+
+    The manifest first: what remains of a removal after a crash is no model.
+    """
     yield from dict.fromkeys((*_OWN, *_listed(folder)))
     if (folder / _EXPERTS).is_dir():
         for name in sorted(names_in(folder / _EXPERTS)):

@@ -6,9 +6,11 @@ What it does is the same in the process of its own (`engine.install.__main__`) a
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from engine.container.container import JOURNAL, MANIFEST, SIDECAR
 from engine.container.durable import disk_faults
@@ -17,22 +19,33 @@ from engine.container.hub import Hub
 from engine.container.json_file import write_object
 from engine.container.origin import Origin, read_origin
 from engine.container.remote import Remote
-from engine.container.removal import disk_bytes, empty
+from engine.container.removal import disk_bytes
 from engine.container.volume import is_unplugged, place_name, volume_of
-from engine.errors import BadOption, Cancelled, HubRefusal, MartletError, NotEnoughDisk
-from engine.install.claim import LOCK, Claim, Taken
+from engine.errors import (
+    BadContainer,
+    BadOption,
+    Cancelled,
+    DownloadFailed,
+    HubRefusal,
+    MartletError,
+    ModelNotFound,
+    NotEnoughDisk,
+)
+from engine.install.claim import Claim, Taken
 from engine.install.crew import Gate, work
 from engine.install.direct import DirectInstall
+from engine.install.discard import discard_claimed
 from engine.install.fetch import Retrier
 from engine.install.follow import follow
 from engine.install.journal import read_journal
+from engine.install.move import bring
 from engine.install.patience import Patience
 from engine.install.prospect import look
-from engine.install.protocol import Discarded, Done, Event, Failed, Outcome, Paused, Start
+from engine.install.protocol import Discarded, Done, Event, Failed, Notice, Outcome, Paused, Start
 from engine.install.pulse import Pulse
 from engine.install.raw import look_raw
 from engine.install.repair import RoutedRepair
-from engine.install.room import free_remedy, full_message
+from engine.install.room import free_remedy, full_message, wanted_free
 from engine.install.routed import RoutedInstall
 from engine.install.site import Site
 from engine.install.source import canonical, is_container, open_remote, parse_source
@@ -41,6 +54,7 @@ from engine.install.tally import Tally
 
 log = logging.getLogger(__name__)
 
+TRIES_BEFORE_A_MIRROR = 4
 KEPT = "Everything that has arrived is kept."
 
 
@@ -50,10 +64,11 @@ def run(start: Start, hear: Callable[[Event], None], stop: Stop) -> Outcome:
     site = make_site(folder, start.source, start.patience, hear, stop, anyway=start.anyway)
     try:
         site = replace(site, source=canonical(parse_source(start.source)))
-        if is_unplugged(folder):
-            return _unplugged(folder)
+        for place in (folder, Path(start.earlier or folder)):
+            if is_unplugged(place):
+                return _unplugged(place)
         with Claim(folder) as claim:
-            return _run(site, start, claim)
+            return _run_from_any(site, start, claim)
     except Taken as taken:
         return follow(folder, taken.pid, hear, stop)
     except MartletError as error:
@@ -75,6 +90,24 @@ def make_site(
     return Site(folder, source, retrier, stop, Tally(), Gate(), hear, anyway)
 
 
+def _run_from_any(site: Site, start: Start, claim: Claim) -> Outcome:
+    """From the source, or else from the first mirror that does better.
+
+    Raises what the source itself said where none does.
+    """
+    patience = site.retrier.patience
+    brief = replace(patience, tries=min(patience.tries, TRIES_BEFORE_A_MIRROR))
+    try:
+        return _run(site.afresh(brief if start.mirrors else patience), start, claim)
+    except (DownloadFailed, HubRefusal, ModelNotFound) as fault:
+        for mirror in start.mirrors:
+            site.hear(Notice(f"{fault.message} Going on from {urlsplit(mirror).hostname}."))
+            with suppress(DownloadFailed, BadContainer):
+                instead = replace(start, source=mirror, revision=None)
+                return _run(site.afresh(patience), instead, claim)
+        raise
+
+
 def _run(site: Site, start: Start, claim: Claim) -> Outcome:
     """With the claim. A thread that hangs in the network is left behind, but cannot write."""
     try:
@@ -85,22 +118,15 @@ def _run(site: Site, start: Start, claim: Claim) -> Outcome:
         site.gate.close()
         if site.stop.wish != "cancel" or start.repair:  # what was whole once is not thrown away
             raise
-        return Discarded(_discard(site))
+        return Discarded(discard_claimed(site.folder, site.source))
     finally:
         site.gate.close()
 
 
-def _discard(site: Site) -> int:
-    """Bytes that came back. A folder without our note was never written to."""
-    origin = read_origin(site.folder)
-    if origin is None or origin.source != site.source:
-        return 0
-    return empty(site.folder, frozenset({LOCK})).freed_bytes
-
-
 def _build(site: Site, start: Start) -> None:
-    origin = read_origin(site.folder)
-    names = names_in(site.folder)
+    if start.earlier:
+        bring(Path(start.earlier), site)
+    origin, names = read_origin(site.folder), names_in(site.folder)
     _refuse_other(site, names, origin)
     if MANIFEST in names and JOURNAL not in names and not start.repair:
         return
@@ -167,12 +193,12 @@ def _full(site: Site, error: NotEnoughDisk) -> Outcome:
     except MartletError as fault:
         return failed(fault)
     progress = site.tally.progress()
-    left = progress.total - progress.done
-    if not left:
-        return Paused("disk", error.message, error.remedy, volume.name)
-    missing = max(left - volume.free_bytes, 0)
-    message, remedy = full_message(volume, left), free_remedy(missing)
-    return Paused("disk", message, remedy, volume.name, missing)
+    left = progress.total - progress.done if progress.phase != "verifying" else 0
+    wanted = wanted_free(left, progress.total, anyway=site.anyway)
+    message, remedy = error.message, error.remedy
+    if left and wanted > volume.free_bytes:  # otherwise the error knows better: a quota, perhaps
+        message, remedy = full_message(volume, left), free_remedy(wanted - volume.free_bytes)
+    return Paused("disk", message, remedy, volume.name, wanted)
 
 
 def _unplugged(folder: Path) -> Paused:

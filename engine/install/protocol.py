@@ -22,7 +22,9 @@ class Start:
     """Install `source` (OWNER/NAME, a link, an address, a folder) into the folder `target`.
 
     `revision`: a branch, tag or commit of the hub's. `anyway`: although the disk seems too small.
-    `repair`: look at every byte that is there first.
+    `repair`: look at every byte that is there first. `earlier`: the folder in which this began;
+    what it holds is brought into `target`. `mirrors`: addresses that hold the same container, each
+    asked when those before it cannot be reached.
     """
 
     source: str
@@ -31,6 +33,8 @@ class Start:
     token: str | None = field(default=None, repr=False)
     anyway: bool = False
     repair: bool = False
+    earlier: str = ""
+    mirrors: tuple[str, ...] = ()
     patience: Patience = PATIENCE
 
 
@@ -88,7 +92,7 @@ class Begun:
 class Progress:
     """Twice a second. The rate is of the last five seconds; no time is left to tell at rate 0."""
 
-    phase: Literal["downloading", "repacking", "verifying"]
+    phase: Literal["moving", "downloading", "repacking", "verifying"]
     done: int
     total: int
     bytes_per_s: float
@@ -129,13 +133,16 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """Everything is kept; the same Start goes on. `needed_bytes`: to be freed on `volume`."""
+    """Everything is kept; the same Start goes on.
+
+    `reason` "disk": once `wanted_free_bytes` are free on `volume`; "volume": once that is back.
+    """
 
     reason: Literal["asked", "disk", "volume", "other"]
     message: str
     remedy: str
     volume: str = ""
-    needed_bytes: int = 0
+    wanted_free_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +220,6 @@ Event: TypeAlias = (
     | Failed
     | Bug
     | Found
-    | Offer
     | Offer
 )
 

@@ -2,18 +2,27 @@
 
 from pathlib import Path
 
+from engine.container.installation import SPARE_BYTES
 from engine.container.volume import Volume, volume_of, wanted_room
 from engine.errors import NotEnoughDisk
 
 LOW_WATER_BYTES = 200_000_000  # below it an installation stops before the disk does
 
 
+def wanted_free(left_bytes: int, total_bytes: int, *, anyway: bool = False) -> int:
+    """What should be free where `left_bytes` of `total_bytes` are still to come.
+
+    `anyway`: no more than they need.
+    """
+    return left_bytes + (SPARE_BYTES if anyway else wanted_room(total_bytes) - total_bytes)
+
+
 def check_room(target: Path, total_bytes: int, there_bytes: int = 0) -> None:
     """Raise NotEnoughDisk where `total_bytes`, of which some are there, will not fit well."""
-    volume = volume_of(target)
-    missing = wanted_room(total_bytes) - there_bytes - volume.free_bytes
+    volume, left = volume_of(target), total_bytes - there_bytes
+    missing = wanted_free(left, total_bytes) - volume.free_bytes
     if missing > 0:
-        raise NotEnoughDisk(full_message(volume, total_bytes - there_bytes), free_remedy(missing))
+        raise NotEnoughDisk(full_message(volume, left), free_remedy(missing))
 
 
 def check_low_water(target: Path, left_bytes: int) -> None:

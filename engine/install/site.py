@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.container.durable import disk_faults
@@ -10,6 +10,7 @@ from engine.container.origin import Origin, write_origin
 from engine.container.remote import Remote
 from engine.install.crew import Gate
 from engine.install.fetch import Fetcher, Retrier
+from engine.install.patience import Patience
 from engine.install.protocol import Begun, Event
 from engine.install.room import check_room
 from engine.install.stop import Stop
@@ -31,12 +32,18 @@ class Site:
     hear: Callable[[Event], None]
     anyway: bool = False
 
+    def afresh(self, patience: Patience) -> "Site":
+        """For another attempt: what an earlier one left behind hears no more and cannot write."""
+        stop = self.stop.branch()
+        return replace(self, stop=stop, gate=Gate(), retrier=Retrier(patience, stop, self.hear))
+
     def fetcher(self, remote: Remote) -> Fetcher:
         """A reader of `remote` whose bytes count."""
         return Fetcher(remote, self.retrier, self.tally.moved)
 
     def check_room(self, total_bytes: int, there_bytes: int) -> None:
-        """Raise NotEnoughDisk, unless the person wants it anyway."""
+        """Raise NotEnoughDisk, unless the person wants it anyway. The tally knows what is left."""
+        self.tally.begin("downloading", total_bytes, there_bytes)
         if not self.anyway:
             check_room(self.folder, total_bytes, there_bytes)
 

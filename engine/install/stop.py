@@ -18,6 +18,7 @@ class Stop:
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._fault: BaseException | None = None
+        self._branches: list[Stop] = []
         self.wish: Wish | None = None
 
     def ask(self, wish: Wish) -> None:
@@ -26,6 +27,19 @@ class Stop:
             if wish == "cancel" or not self._event.is_set():
                 self.wish, self._fault = wish, None
             self._event.set()
+            branches = tuple(self._branches)
+        for branch in branches:
+            branch.ask(wish)
+
+    def branch(self) -> "Stop":
+        """One that hears what is asked of this one; its faults are its own."""
+        branch = Stop()
+        with self._lock:
+            self._branches.append(branch)
+            wish = self.wish
+        if wish:
+            branch.ask(wish)
+        return branch
 
     def give_up(self, fault: BaseException) -> None:
         """It cannot go on."""

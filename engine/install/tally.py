@@ -10,7 +10,7 @@ from engine.install.protocol import Progress
 
 WINDOW_S = 5.0  # a rate is about now: a stall shows as 0 within this time
 
-Phase = Literal["downloading", "repacking", "verifying"]
+Phase = Literal["moving", "downloading", "repacking", "verifying"]
 
 
 class Rate:

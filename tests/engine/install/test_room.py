@@ -55,6 +55,7 @@ def test_too_small_a_disk_is_refused_before_anything_large_comes(
     outcome = installer.run(source, anyway=False)
     assert isinstance(outcome, Paused)
     assert (outcome.reason, outcome.volume) == ("disk", "Samsung T7")
+    assert 2_000_000_000 < outcome.wanted_free_bytes < 2_010_000_000
     assert "“Samsung T7” has 2.0 GB free" in outcome.message
     assert not installer.target.exists()
     assert hub.served < 100_000
