@@ -69,6 +69,9 @@ def prune(bundle: Bundle) -> None:
     doomed += _unused_qt(site / "PySide6")
     for path in doomed:
         _delete(path)
+    for folder in sorted(site.rglob("*"), reverse=True):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
     for file in _code(site) if bundle.target.is_macos else ():
         macho.thin(file)
 
