@@ -85,10 +85,13 @@ def activation_dtype() -> mx.Dtype:
     return mx.bfloat16 if on_gpu else mx.float32
 
 
-def default_kernels() -> Kernels:
-    """The fastest kernels that this machine can run; MLX's formulas where MARTLET_PLAIN is 1."""
+def default_kernels(*, plain: bool = False) -> Kernels:
+    """The fastest kernels that this machine can run.
+
+    MLX's own operations where `plain`, or where MARTLET_PLAIN is 1.
+    """
     dtype = activation_dtype()
-    if os.environ.get("MARTLET_PLAIN") == "1":
+    if plain or os.environ.get("MARTLET_PLAIN") == "1":
         return PlainKernels(dtype)
     if dtype != mx.float32:
         return MetalKernels(dtype)

@@ -60,6 +60,51 @@ class MemoryPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a model would take, in bytes by what they are for, before anything is allocated."""
+
+    core_bytes: int  # dense weights
+    state_bytes: int  # KV cache, recurrent state, snapshots
+    expert_bytes: int  # slots of all layers
+    staging_bytes: int  # experts of a long prompt on their way
+    scratch_bytes: int  # temporaries, and freed memory that is kept for the next time
+    runtime_bytes: int  # the interpreter and its libraries
+    slots_per_layer: int
+    expert_count: int  # a layer
+
+    @property
+    def total_bytes(self) -> int:
+        """Everything at once."""
+        return (
+            self.core_bytes
+            + self.state_bytes
+            + self.expert_bytes
+            + self.staging_bytes
+            + self.scratch_bytes
+            + self.runtime_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShaderReport:
+    """Whether a group of our shaders is used; if not, why."""
+
+    group: str
+    on: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """What computes the loaded model."""
+
+    kind: Literal["metal", "native", "plain"]  # our shaders; our C core; MLX's own operations
+    device: Literal["gpu", "cpu"]
+    activations: str  # dtype
+    shaders: tuple[ShaderReport, ...] = ()  # of "metal", after each was held against its formula
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """Load the model at `path`, in place of the one that is loaded. Without numbers: planned."""
 
@@ -69,6 +114,15 @@ class Load:
     check_reads: bool = False  # hold a sample of what is read against its checksums
     snapshots_folder: str | None = None  # for conversations beyond the process; None: nowhere
     snapshots_bytes: int | None = None  # that they may take there, of all models
+    plain: bool = False  # none of our own kernels, as with MARTLET_PLAIN=1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Ask what the model at `path` would take, without loading it. Planned is the answer."""
+
+    path: str
+    memory_bytes: int | None = None  # None: as much as this machine should give
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +224,23 @@ class Loaded:
 
     model: ModelFacts
     plan: MemoryPlan
+    kernels: KernelReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The answer to Plan, with what was asked. Where the model cannot be loaded so, `message`
+    and `remedy` say why; `ledger` is then the least that it runs with, or None for a broken one.
+    """
+
+    path: str
+    memory_bytes: int | None
+    ledger: Ledger | None
+    free_bytes: int  # that it could have: free now, or given back by the model that it replaces
+    least_bytes: int  # a budget below which the model does not run
+    most_bytes: int  # a budget that holds all of it
+    message: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +371,7 @@ class Bug:
 
 Command: TypeAlias = (
     Load
+    | Plan
     | Unload
     | Generate
     | Cancel
@@ -316,6 +388,7 @@ Event: TypeAlias = (
     Ready
     | Loading
     | Loaded
+    | Planned
     | Unloaded
     | Prefill
     | Reasoning

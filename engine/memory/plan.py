@@ -68,10 +68,11 @@ def plan_memory(
     itemsize: int,
     chunk_tokens: int,
     context_tokens: int = PLANNED_CONTEXT,
+    given_back_bytes: int = 0,
 ) -> MemoryPlan:
     """The plan for a number of slots, a budget, or (neither given) this machine.
 
-    `itemsize`: bytes an activation. Nothing given is ever exceeded. Raises BadOption or
+    `itemsize`: bytes an activation. `given_back_bytes`: taken now, free before this is loaded. Nothing given is ever exceeded. Raises BadOption or
     NotEnoughMemory with the smallest that works.
     """
     config, layout = container.config, container.layout
@@ -81,7 +82,9 @@ def plan_memory(
         count = check_slots(slots, layout, config.experts_per_token)
     else:
         least = fixed.fixed_bytes + config.experts_per_token * row_bytes
-        budget = memory_bytes if memory_bytes is not None else default_target_bytes(fixed, least)
+        budget = memory_bytes
+        if budget is None:
+            budget = default_target_bytes(fixed, least, given_back_bytes)
         count = slots_for_budget(budget, fixed.fixed_bytes, layout, config.experts_per_token)
     plan = replace(fixed, slots_per_layer=count, slots_bytes=count * row_bytes)
     if count == layout.expert_count:  # every expert has a slot: a sweep has nothing to read
@@ -89,13 +92,14 @@ def plan_memory(
     return plan
 
 
-def check_fits(plan: MemoryPlan, floor_bytes: int) -> None:
-    """Raises NotEnoughMemory where the machine does not have the plan's memory now.
+def check_fits(plan: MemoryPlan, floor_bytes: int, room: int | None = None) -> None:
+    """Raises NotEnoughMemory where the plan takes more than `room`; by default, what is free now.
 
     `floor_bytes`: the least that the model runs with. What this process already uses is its own.
     """
-    free = machine.available_bytes() + min(machine.used_bytes(), plan.interpreter_bytes)
-    limit = min(free, machine.working_set_bytes() or free)
+    limit = room
+    if limit is None:
+        limit = room_bytes(min(machine.used_bytes(), plan.interpreter_bytes))
     if plan.total_bytes <= limit:
         return
     advice = (
@@ -107,6 +111,12 @@ def check_fits(plan: MemoryPlan, floor_bytes: int) -> None:
         f"This plan takes {_gigabytes(plan.total_bytes)} of memory; {_gigabytes(limit)} are free.",
         advice,
     )
+
+
+def room_bytes(given_back: int) -> int:
+    """What a plan may take now, where the process gives so much of its own memory back first."""
+    free = machine.available_bytes() + given_back
+    return min(free, machine.working_set_bytes() or free)
 
 
 def floor_bytes(plan: MemoryPlan, experts_per_token: int) -> int:
@@ -123,13 +133,13 @@ def scratch_bytes(config: ModelConfig, tokens: int, itemsize: int) -> int:
     return tokens * (pairs + mixer) * itemsize + states + 8 * config.vocab_size * 4
 
 
-def default_target_bytes(fixed: MemoryPlan, least: int) -> int:
+def default_target_bytes(fixed: MemoryPlan, least: int, given_back: int = 0) -> int:
     """A budget by machine: the pool grows with the memory, and the machine stays usable.
 
     More slots are not always faster: past a point the system compresses or swaps them.
     Never below `least` where that much is free: a slow model is better than none.
     """
-    total, available = machine.total_bytes(), machine.available_bytes()
+    total, available = machine.total_bytes(), machine.available_bytes() + given_back
     working_set = machine.working_set_bytes()
     target = min(
         total * 5 // 8,

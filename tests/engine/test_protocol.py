@@ -18,6 +18,9 @@ from engine.options import GenerationOptions
 
 FACTS = wire.ModelFacts("m", "/m", "qwen3_next", 4096, 4, 8, 2, True)
 PLAN = wire.MemoryPlan(5, 1, 1, 1, 1, 2)
+LEDGER = wire.Ledger(1, 2, 3, 4, 5, 6, 7, 8)
+SHADERS = (wire.ShaderReport("moe", True), wire.ShaderReport("router", False, "r"))
+KERNELS = wire.KernelReport("metal", "gpu", "bfloat16", SHADERS)
 STATS = AnswerStats(1, 0, 2, 0.5, 3.0, 4.0, 0.5, 6, 0.25, 7)
 MESSAGES = (
     wire.ChatMessage("system", "s"),
@@ -25,6 +28,7 @@ MESSAGES = (
 )
 COMMANDS: list[wire.Command] = [
     wire.Load("/m", memory_bytes=2**40, snapshots_folder="/s", snapshots_bytes=1),
+    wire.Plan("/m", memory_bytes=2**40),
     wire.Unload(),
     wire.Generate(
         "g", MESSAGES, GenerationOptions(temperature=0.5, stop=("a",), logit_bias={7: -1})
@@ -42,7 +46,8 @@ COMMANDS: list[wire.Command] = [
 EVENTS: list[wire.Event] = [
     wire.Ready(1, "0.1.0"),
     wire.Loading("dense", 0.5),
-    wire.Loaded(FACTS, PLAN),
+    wire.Loaded(FACTS, PLAN, KERNELS),
+    wire.Planned("/m", None, LEDGER, 9, 1, 2, "m", "r"),
     wire.Unloaded(),
     wire.Prefill("g", 1, 2, 0),
     wire.Reasoning("g", "r\n"),
