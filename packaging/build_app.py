@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 
 import audit
+from bundle import macho
 from bundle.compiler import compile_launcher, compile_native_core
 from bundle.finish import compile_bytecode, settle, write_facts, write_file_list
 from bundle.interpreter import copy_interpreter, find_interpreter, interpreter_of_host
 from bundle.licences import gather_licences
-from bundle.macho import BadImage
 from bundle.sources import copy_sources, read_revision
 from bundle.target import BuildFailed, Bundle, Target, target_named
 from bundle.wheels import install_wheels, prune, repair_frameworks
@@ -35,7 +35,7 @@ def main() -> int:
     try:
         prefix = options.python or find_interpreter(target)
         bundle = build(target, prefix.resolve(), options.output.resolve())
-    except (BuildFailed, BadImage) as error:
+    except (BuildFailed, macho.BadImage) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     print(bundle)
@@ -70,6 +70,8 @@ def _assemble(bundle: Bundle, prefix: Path) -> None:
     copy_sources(ROOT, bundle)
     compile_native_core(ROOT, bundle)
     compile_launcher(prefix, bundle)
+    if bundle.target.is_macos:
+        macho.adopt(bundle.contents)
     gather_licences(ROOT, bundle)
     write_facts(revision, bundle, ROOT)
     _say("bytecode")

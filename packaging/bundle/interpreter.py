@@ -4,7 +4,6 @@ import shutil
 import sys
 from pathlib import Path
 
-from bundle import macho
 from bundle.command import run
 from bundle.target import PYTHON, BuildFailed, Bundle, Target
 
@@ -50,9 +49,6 @@ def copy_interpreter(prefix: Path, bundle: Bundle) -> None:
     shutil.copyfile(library.resolve(), bundle.libpython)
     shutil.copytree(stdlib, bundle.stdlib, ignore=shutil.ignore_patterns(*NOT_NEEDED))
     _forget_prefix(prefix, bundle)
-    if bundle.target.is_macos:
-        macho.thin(bundle.libpython)
-        macho.set_id(bundle.libpython, f"@rpath/{bundle.target.libpython}")
 
 
 def _forget_prefix(prefix: Path, bundle: Bundle) -> None:

@@ -53,6 +53,23 @@ def read_images(path: Path) -> list[Image]:
         raise BadImage(f"{path} is damaged: {error}") from error
 
 
+def find_code(folder: Path) -> list[Path]:
+    """All Mach-O files below, in order."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return [path for path in files if is_macho(path)]
+
+
+def adopt(folder: Path) -> None:
+    """Make all code below fit for a bundle: arm64 alone, and no library called by a far path.
+
+    Raises BadImage.
+    """
+    for path in find_code(folder):
+        thin(path)
+        if read_images(path)[0].id.startswith("/"):
+            set_id(path, f"@rpath/{path.name}")
+
+
 def thin(path: Path) -> None:
     """Keep arm64 alone; the slice carries its own signature. Raises BadImage where none is."""
     data = path.read_bytes()

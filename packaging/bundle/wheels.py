@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-from bundle import macho
 from bundle.command import run
 from bundle.target import MACOS_FLOOR, PYTHON, Bundle
 
@@ -62,7 +61,7 @@ def install_wheels(root: Path, bundle: Bundle) -> None:
 
 
 def prune(bundle: Bundle) -> None:
-    """Delete what does not run; on macOS also the code of other processors."""
+    """Delete what does not run."""
     site = bundle.site_packages
     doomed = [site / name for name in NOT_NEEDED]
     doomed += [path for path in site.rglob("*") if _matches(path.name, NOT_RUN)]
@@ -72,8 +71,6 @@ def prune(bundle: Bundle) -> None:
     for folder in sorted(site.rglob("*"), reverse=True):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    for file in _code(site) if bundle.target.is_macos else ():
-        macho.thin(file)
 
 
 def repair_frameworks(bundle: Bundle) -> None:
@@ -110,11 +107,6 @@ def _is_qt_library(name: str) -> bool:
     """`QtCore.framework`, or `libQt6Core.so.6`."""
     stem = name.partition(".")[0]
     return stem.replace("libQt6", "Qt") in QT_LIBRARIES or stem in QT_LINUX_LIBRARIES
-
-
-def _code(folder: Path) -> list[Path]:
-    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return [path for path in files if macho.is_macho(path)]
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
