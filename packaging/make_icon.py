@@ -18,10 +18,8 @@ from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 RESOURCES = Path(__file__).resolve().parent.parent / "resources"
-SIDES = {  # px
-    **{b"icp4": 16, b"icp5": 32, b"ic07": 128, b"ic08": 256, b"ic09": 512},
-    **{b"ic11": 32, b"ic12": 64, b"ic13": 256, b"ic14": 512, b"ic10": 1024},  # @2x
-}
+PLAIN = {b"icp4": 16, b"icp5": 32, b"ic07": 128, b"ic08": 256, b"ic09": 512}  # px
+DOUBLE = {b"ic11": 32, b"ic12": 64, b"ic13": 256, b"ic14": 512, b"ic10": 1024}  # @2x
 
 
 def main() -> int:
@@ -29,7 +27,7 @@ def main() -> int:
     qt = QGuiApplication(sys.argv)
     drawing = QSvgRenderer(str(RESOURCES / "martlet.svg"))
     (RESOURCES / "martlet.icns").write_bytes(
-        packed({kind: drawn(drawing, side) for kind, side in SIDES.items()})
+        packed({kind: drawn(drawing, side) for kind, side in (PLAIN | DOUBLE).items()})
     )
     del qt
     return 0

@@ -35,7 +35,10 @@ def interpreter_of_host(target: Target, prefix: Path) -> Path:
         return prefix / "bin" / f"python{PYTHON}"
     if sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
         return Path(sys.executable)
-    return Path(run(["uv", "python", "find", PYTHON]).strip())
+    try:
+        return Path(run(["uv", "python", "find", PYTHON]).strip())
+    except BuildFailed as error:
+        raise BuildFailed(f"No Python {PYTHON} writes the bytecode: run this by one.") from error
 
 
 def copy_interpreter(prefix: Path, bundle: Bundle) -> None:
