@@ -55,6 +55,8 @@ class EngineClient(QObject):
     load_failed = Signal(object)
     # Failure: something else was refused, such as a budget that is too small
     failed = Signal(object)
+    # Planned: the answer to plan()
+    planned = Signal(object)
     # str, int: the answer to count_tokens(); never for an ask that could not be answered
     tokens_counted = Signal(str, int)
 
@@ -65,6 +67,7 @@ class EngineClient(QObject):
         self._process: EngineProcess | None = None
         self._wanted: wire.Load | None = None  # to be loaded once the old process is gone
         self._deaths = 0
+        self._plain = False
         self._inbox = EventInbox(self)
         self._inbox.arrived.connect(self._take)
 
@@ -82,13 +85,23 @@ class EngineClient(QObject):
         """Load a model; in place of another one only once that one's memory is back."""
         if self.gave_up or self._is_here(path):
             return
-        self._wanted = wire.Load(path, memory_bytes)
+        self._wanted = wire.Load(path, memory_bytes, plain=self._plain)
         if self._process is None:
             self._start()
         elif self._state.model == "none" and self._state.process != "ending":
             self._send_load()
         else:
             self._end()
+
+    def use_own_kernels(self, on: bool) -> None:
+        """Whether models that are loaded from now on are computed by kernels of our own."""
+        self._plain = not on
+
+    def plan(self, path: str, memory_bytes: int | None = None) -> None:
+        """Ask what a model would take; `planned` follows. A process is started if none lives."""
+        if self._process is None and not self.gave_up:
+            self._start()
+        self._send(wire.Plan(path, memory_bytes))
 
     def unload(self) -> None:
         """End the process: the only proof that its memory is back. State follows the fact."""
@@ -163,7 +176,14 @@ class EngineClient(QObject):
         assert wanted is not None, "called only with a model to load"
         self._send(wanted)
         self._set_state(
-            replace(self._state, model="loading", model_path=wanted.path, load_failure=None)
+            replace(
+                self._state,
+                model="loading",
+                model_path=wanted.path,
+                plain=wanted.plain,
+                load_failure=None,
+                load_failure_path="",
+            )
         )
 
     def _end(self) -> None:
@@ -197,6 +217,8 @@ class EngineClient(QObject):
                     self.generation_event.emit(event.id, event)
             case wire.TokensCounted() if event.count is not None:
                 self.tokens_counted.emit(event.id, event.count)
+            case wire.Planned():
+                self.planned.emit(event)
             case wire.EngineStats():
                 self.stats_sampled.emit(event)
             case wire.MemoryChanged():

@@ -10,18 +10,32 @@ from typing import Literal
 from app.conversation import Failure
 from app.engine_process import ProcessEnded
 from engine import protocol as wire
-from engine.protocol import EngineStats, MemoryPlan, ModelFacts, PressureLevel, ThermalState
+from engine.protocol import (
+    EngineStats,
+    KernelReport,
+    Ledger,
+    MemoryPlan,
+    ModelFacts,
+    Planned,
+    PressureLevel,
+    ShaderReport,
+    ThermalState,
+)
 
 __all__ = [
     "EngineDeath",
     "EngineState",
     "EngineStats",
+    "KernelReport",
+    "Ledger",
     "MemoryNote",
     "MemoryPlan",
     "ModelFacts",
     "ModelState",
+    "Planned",
     "PressureLevel",
     "ProcessState",
+    "ShaderReport",
     "StorageNote",
     "ThermalState",
 ]
@@ -56,6 +70,8 @@ class EngineState:
     load_fraction: float = 0.0  # while loading, 0 to 1
     facts: ModelFacts | None = None  # of the loaded model
     plan: MemoryPlan | None = None  # of the loaded model's memory, in force now
+    kernels: KernelReport | None = None  # what computes the loaded model
+    plain: bool = False  # the model was loaded so as to use none of our own kernels
     answering: str | None = None  # id of the generation that runs
     stats: EngineStats | None = None  # latest figures; about one a second while a model is loaded
     pressure: PressureLevel = "normal"
@@ -90,7 +106,8 @@ def after_event(state: EngineState, event: wire.Event) -> EngineState:
         case wire.Loading():
             return replace(state, model="loading", load_fraction=event.share)
         case wire.Loaded():
-            return replace(state, model="loaded", facts=event.model, plan=event.plan, death=None)
+            loaded = {"facts": event.model, "plan": event.plan, "kernels": event.kernels}
+            return replace(state, model="loaded", death=None, **loaded)
         case wire.Unloaded():
             return _without_model(state)
         case wire.EngineStats():
@@ -145,5 +162,13 @@ def _cause(ended: ProcessEnded) -> str:
 
 def _without_model(state: EngineState) -> EngineState:
     return replace(
-        state, model="none", model_path="", load_fraction=0.0, facts=None, plan=None, stats=None
+        state,
+        model="none",
+        model_path="",
+        load_fraction=0.0,
+        facts=None,
+        plan=None,
+        kernels=None,
+        plain=False,
+        stats=None,
     )

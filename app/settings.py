@@ -12,6 +12,7 @@ from engine.options import GenerationOptions
 
 Appearance = Literal["system", "light", "dark"]
 
+UNLOAD_AFTER_MIN = (0, 5, 15, 30, 60, 240)  # offered; 0: never
 TEXT_SIZES = (80, 90, 100, 110, 125, 150, 175, 200)  # per cent
 
 
@@ -90,6 +91,8 @@ class Settings:
     titles_by_model: bool = True
     notify_when_done: bool = True
     load_at_start: bool = False  # otherwise at the first message
+    unload_after_min: int = 30  # without a question; 0: never
+    own_kernels: bool = True  # False: MLX's own operations compute
 
     def check(self) -> None:
         """Raise BadOption, naming the field, for sampling that makes no sense."""

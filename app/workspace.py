@@ -20,6 +20,7 @@ from app.download import Download
 from app.downloads import DownloadController
 from app.engine_client import ENGINE_COMMAND, EngineClient
 from app.hub_query import HubQuery
+from app.idle_unload import IdleUnload
 from app.install_process import INSTALL_COMMAND
 from app.installed_list import InstalledList
 from app.keychain import Keychain
@@ -46,6 +47,7 @@ class Workspace(QObject):
         self.engine = EngineClient(engine_command)
         self.model_watch = ModelWatch(self.engine)
         self.answers = AnswerQueue(self.store, self.engine, self.settings)
+        self.idle_unload = IdleUnload(self.engine, self.answers, self.settings)
         self.library = LibraryController(self.store, self.answers)
         self._titles = TitleWriter(self.store, self.engine, self.answers, self.settings)
         self.awake = Awake()
@@ -83,6 +85,7 @@ class Workspace(QObject):
         self.installed.close()
         self.answers.close()
         self._titles.close()
+        self.idle_unload.close()
         self.model_watch.close()
         self.engine.close()
         self.store.close()

@@ -10,7 +10,8 @@ from engine import events
 from engine import protocol as wire
 from engine.errors import ReadFailed
 from engine.experts.integrity import CHECKED_READS
-from engine.loading import load_model
+from engine.kernel_report import kernel_report
+from engine.loading import default_kernels, load_model
 from engine.memory import machine
 from engine.memory.keeper import Change, MemoryKeeper
 from engine.memory.pressure import Pressure, open_source
@@ -39,6 +40,7 @@ def load_hosted(command: wire.Load, progress: Progress) -> "HostedModel":
         slots=command.slots,
         check_reads=CHECKED_READS if command.check_reads else 0,
         progress=progress,
+        kernels=default_kernels(plain=command.plain),
     )
     return HostedModel(model, _shelf(model, command), text)
 
@@ -82,6 +84,11 @@ class HostedModel:
             experts_per_token=config.experts_per_token,
             can_think=self._session.text.template.supports_thinking(),
         )
+
+    @property
+    def kernels(self) -> wire.KernelReport:
+        """What computes it."""
+        return kernel_report(self._model.kernels)
 
     @property
     def plan(self) -> wire.MemoryPlan:

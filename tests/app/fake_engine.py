@@ -5,6 +5,7 @@
 The script is one JSON object; every key is optional:
 
     load: {delay_s, steps, error: {kind, message, remedy}, crash}
+    plan: {error: {kind, message, remedy}, free_mb}
     answers: a list; the n-th generation plays the n-th, the last one repeats. Each has
         match        play this answer only when the last message contains this text
         prefill      [tokens, steps, delay_s a step]
@@ -46,7 +47,7 @@ MB = 1_000_000
 class ScriptedEngine:
     """Plays `script` to whoever asks."""
 
-    def __init__(self, script: dict[str, Any], path: str) -> None:
+    def __init__(self, script: dict[str, Any], path: str, *, plain: bool = False) -> None:
         self._answers = list(script.get("answers", [{"text": "Hello."}]))
         self._memory = list(script.get("memory", []))
         self._storage = list(script.get("storage", []))
@@ -62,6 +63,7 @@ class ScriptedEngine:
             can_think=True,
         )
         self._paused: str = script.get("paused", "")
+        self.kernels = wire.KernelReport("plain" if plain else "native", "cpu", "float32")
         self.plan = wire.MemoryPlan(100 * MB, 40 * MB, 40 * MB, 10 * MB, 10 * MB, 4)
 
     @property
@@ -245,6 +247,34 @@ def _error(fields: dict[str, str]) -> errors.MartletError:
     return kind(fields["message"], fields.get("remedy", ""))
 
 
+def _planned(
+    command: wire.Plan, error: dict[str, str] | None = None, free_mb: int = 500
+) -> wire.Planned:
+    """Slots of 10 MB, 60 MB beside them."""
+    pool = (command.memory_bytes or 100 * MB) - 60 * MB
+    ledger = wire.Ledger(
+        core_bytes=40 * MB,
+        state_bytes=10 * MB,
+        expert_bytes=pool,
+        staging_bytes=4 * MB,
+        scratch_bytes=3 * MB,
+        runtime_bytes=3 * MB,
+        slots_per_layer=pool // (10 * MB),
+        expert_count=8,
+    )
+    words = _error(error) if error else errors.MartletError("")
+    return wire.Planned(
+        command.path,
+        command.memory_bytes,
+        ledger,
+        free_mb * MB,
+        80 * MB,
+        140 * MB,
+        words.message,
+        words.remedy,
+    )
+
+
 def main() -> None:
     """Serve the script named on the command line."""
     script = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
@@ -259,9 +289,12 @@ def main() -> None:
             raise _error(plan["error"])
         if plan.get("crash"):
             os.kill(os.getpid(), signal.SIGABRT)
-        return ScriptedEngine(script, command.path)
+        return ScriptedEngine(script, command.path, plain=command.plain)
 
-    host.serve(load)
+    def plan(command: wire.Plan) -> wire.Planned:
+        return _planned(command, **script.get("plan", {}))
+
+    host.serve(load, plan)
 
 
 if __name__ == "__main__":
