@@ -1,7 +1,8 @@
 """Mailbox: commands between the host's reading thread and its working thread.
 
 The reader puts; the worker takes in order, or between two tokens takes only what is quick. Cancel
-and the end of the input never wait in line: they set the running generation's flag at once.
+and the end of the input never wait in line: they set the running generation's flag at once. An
+answer for another program gives way to whatever changes the model or the serving.
 """
 
 import threading
@@ -15,12 +16,19 @@ from engine.protocol import (
     Continue,
     CountTokens,
     Generate,
+    Load,
+    Plan,
     Quit,
     Resize,
+    Serve,
     Stats,
+    StopServing,
+    Unload,
 )
 
-_QUICK = (Continue, Resize, Stats, CountTokens)
+_QUICK = (Continue, Resize, Stats, CountTokens, Plan)
+_SERVING = (Serve, StopServing)  # quick as well, but for the answer that they end
+_ENDING = (*_SERVING, Load, Unload)  # what an answer for another program gives way to
 
 
 class Mailbox:
@@ -29,59 +37,86 @@ class Mailbox:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._commands: deque[Command] = deque()
-        self._cancelled: set[str] = set()  # generations that still wait here
-        self._current: tuple[str, threading.Event] | None = None
+        self._current: tuple[str | None, threading.Event] | None = None  # None: of a program
         self._closed = False
+        self._nudged = False
 
-    def put(self, command: Command) -> None:
-        """Add a command; act on Cancel and Quit at once."""
+    def put(self, command: Command) -> Generate | None:
+        """Add a command; act on Cancel and Quit at once.
+
+        Returns the generation that Cancel took out of the line: it will not be begun.
+        """
         with self._changed:
-            match command:
-                case Cancel(id=id):
-                    self._cancel(id)
-                    return
-                case Quit():
-                    self._closed = True
-                    self._cancel_current()
+            if isinstance(command, Cancel):
+                return self._cancel(command.id)
+            self._closed |= isinstance(command, Quit)
+            if self._closed or (isinstance(command, _ENDING) and self._serves_program()):
+                self._cancel_current()
             self._commands.append(command)
+            self._changed.notify()
+        return None
+
+    def nudge(self) -> None:
+        """Let a `take` that waits, or the next one, return early."""
+        with self._changed:
+            self._nudged = True
             self._changed.notify()
 
     def take(self, timeout: float) -> Command | None:
-        """The next command, or None after `timeout` seconds. Once closed: Quit, whatever waits."""
+        """The next command; None after `timeout` seconds or a nudge. Once closed, always Quit."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._commands, timeout)
+            self._changed.wait_for(lambda: self._closed or self._commands or self._nudged, timeout)
+            self._nudged = False
             if self._closed:
                 return Quit()
-            return self._commands.popleft() if self._commands else None
+            command = self._commands.popleft() if self._commands else None
+            if isinstance(command, Generate):
+                self._current = (command.id, threading.Event())  # from here on Cancel reaches it
+            return command
 
     def take_quick(self) -> Command | None:
         """The next command that is done in no time, out of the line; None if there is none."""
         with self._changed:
-            command = next((c for c in self._commands if isinstance(c, _QUICK)), None)
+            quick = _QUICK if self._serves_program() else (*_QUICK, *_SERVING)
+            command = next((c for c in self._commands if isinstance(c, quick)), None)
             if command is not None:
                 self._commands.remove(command)
             return command
 
     @contextmanager
-    def generation(self, id: str) -> Iterator[threading.Event]:
-        """A generation runs: yields the flag that Cancel and Quit set."""
-        cancel = threading.Event()
-        with self._changed:
-            if self._closed or id in self._cancelled:
-                cancel.set()
-            self._cancelled.discard(id)
-            self._current = (id, cancel)
+    def generation(self) -> Iterator[threading.Event]:
+        """The generation that was taken runs: yields the flag that Cancel and Quit set."""
+        assert self._current is not None, "a generation was taken"
         try:
-            yield cancel
+            yield self._current[1]
         finally:
             with self._changed:
                 self._current = None
 
-    def _cancel(self, id: str) -> None:
+    @contextmanager
+    def program(self, cancelled: threading.Event) -> Iterator[None]:
+        """An answer for another program runs; `cancelled` is set when it must give way."""
+        with self._changed:
+            if self._closed or any(isinstance(c, _ENDING) for c in self._commands):
+                cancelled.set()
+            self._current = (None, cancelled)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._current = None
+
+    def _serves_program(self) -> bool:
+        return self._current is not None and self._current[0] is None
+
+    def _cancel(self, id: str) -> Generate | None:
         if self._current is not None and self._current[0] == id:
             self._cancel_current()
-        elif any(isinstance(c, Generate) and c.id == id for c in self._commands):
-            self._cancelled.add(id)
+            return None
+        waiting = (c for c in self._commands if isinstance(c, Generate) and c.id == id)
+        if (found := next(waiting, None)) is not None:
+            self._commands.remove(found)
+        return found
 
     def _cancel_current(self) -> None:
         if self._current is not None:

@@ -1,23 +1,27 @@
 """`martlet serve`: OpenAI's API over one model, on this machine."""
 
 import argparse
-import importlib.util
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import add_model, loading_options
-from engine.cli.streaming import open_session
+from engine.cli.streaming import load_shown
 from engine.cli.terminal import warn
-from engine.errors import MartletError
+from engine.server.extra import check_extra
 from engine.server.settings import ServerSettings
 
+if TYPE_CHECKING:
+    from engine.hosted_model import HostedModel
+
 KEY_VARIABLE = "MARTLET_API_KEY"  # other users of a machine can read command lines
-EXTRA = ("starlette", "uvicorn")
+PAUSE_LOOK_S = 0.25  # while an answer waits for memory
 
 
 def add_commands(commands: Any) -> None:
@@ -41,7 +45,7 @@ def add_commands(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Serve until interrupted or terminated."""
-    _check_extra()
+    check_extra()
     settings = server_settings(parsed)
     logging.getLogger("engine.server").setLevel(logging.INFO)
     _serve(parsed.model, loading_options(parsed), settings)
@@ -63,22 +67,31 @@ def server_settings(parsed: argparse.Namespace) -> ServerSettings:
 
 def _serve(name: str, loading: dict[str, Any], settings: ServerSettings) -> None:
     """Listen first: a port that is taken is known before a model is loaded."""
-    from engine.server.server import Server, listen, served  # these need the extra
+    from engine.hosted_model import HostedModel  # tended as the application's is
+    from engine.server.server import Server, listen  # these need the extra
 
-    with closing(listen(settings)) as listener, open_session(name, loading) as session:
-        model = served(session)
-        server = Server(model, settings, listener)
+    with (
+        closing(listen(settings)) as listener,
+        closing(HostedModel(load_shown(name, loading))) as model,
+    ):
+        served = model.served
+        server = Server(served, settings, listener)
         with _ended_by_signals(server.stop):
-            warn(f"Serving {model.name} at {server.url}; Ctrl-C ends it.")
-            server.run()
+            warn(f"Serving {served.name} at {server.url}; Ctrl-C ends it.")
+            server.run(partial(_wait, model), partial(_tend, model))
 
 
-def _check_extra() -> None:
-    for name in EXTRA:
-        if importlib.util.find_spec(name) is None:
-            raise MartletError(
-                f"The server needs {name}, which is not installed.", "Install martlet[server]."
-            )
+def _tend(model: "HostedModel") -> None:
+    """Act on pressure, and say what was done."""
+    for change in model.tend():
+        warn(change.message)
+
+
+def _wait(model: "HostedModel", cancelled: threading.Event) -> None:
+    """Between two tokens: an answer waits while memory is critically short."""
+    _tend(model)
+    while model.paused and not cancelled.wait(PAUSE_LOOK_S):
+        _tend(model)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from engine.events import Event, Finished, PrefillProgress, ReasoningDelta, Text
 from engine.loading import load_model
 from engine.memory.keeper import MemoryKeeper
 from engine.memory.pressure import Pressure, open_source
+from engine.model.hybrid import Model
 from engine.session import ChatSession
 
 SMALL_PROMPT = 64  # tokens; reading fewer needs no progress shown
@@ -18,11 +19,7 @@ SMALL_PROMPT = 64  # tokens; reading fewer needs no progress shown
 @contextmanager
 def open_session(name: str, loading: dict[str, Any]) -> Iterator[ChatSession]:
     """A session with the model of that name or path; closed at the end."""
-    status = StatusLine()
-    path = find_model(name)
-    status.show(f"Loading {path.stem}")
-    model = load_model(path, **loading)
-    status.clear()
+    model = load_shown(name, loading)
     session, pressure = ChatSession(model), Pressure()
     session.between = _telling(MemoryKeeper(model, session.live, pressure))
     source = open_source(pressure.on_pressure)
@@ -32,6 +29,16 @@ def open_session(name: str, loading: dict[str, Any]) -> Iterator[ChatSession]:
         if source is not None:
             source.close()
         model.close()
+
+
+def load_shown(name: str, loading: dict[str, Any]) -> Model:
+    """Load the model of that name or path, and say so meanwhile."""
+    status = StatusLine()
+    path = find_model(name)
+    status.show(f"Loading {path.stem}")
+    model = load_model(path, **loading)
+    status.clear()
+    return model
 
 
 def _telling(keeper: MemoryKeeper) -> Callable[[], None]:

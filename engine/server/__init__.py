@@ -5,4 +5,5 @@ app, served, security, settings              paths, what is served, to whom, whe
 queue, inbox                                 to the model's thread and back
 reply, parts, forms, wire, faults            answers and errors, as JSON or as a stream
 server                                       both sides together: start here
+extra                                        what must be installed
 """

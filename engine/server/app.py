@@ -1,6 +1,7 @@
 """The HTTP side: OpenAI's API over one model, as an ASGI application.
 
-It never touches the model: it checks a request, makes a Job of it and sends what comes back.
+It never touches the model: it checks a request, makes a Job of it and sends what comes back. Which
+model is served may change while it runs; while there is none, requests are told so.
 """
 
 import asyncio
@@ -19,29 +20,33 @@ from starlette.routing import Route
 
 from engine.errors import MartletError
 from engine.events import Event
-from engine.server.faults import RATE, ApiError, from_engine
+from engine.server.faults import RATE, SERVER, ApiError, from_engine
 from engine.server.forms import ChatForm, CompletionForm
 from engine.server.inbox import Inbox
 from engine.server.parts import AnswerParts
 from engine.server.queue import Job, JobQueue, QueueClosed, QueueFull
-from engine.server.reply import Answer, Reply, StreamedReply, WholeReply, stopping
+from engine.server.reply import RETRY_AFTER_S, Answer, Reply, StreamedReply, WholeReply, stopping
 from engine.server.requests import ChatRequest, CompletionRequest, parse_chat, parse_completion
 from engine.server.security import Guarded, check_key, check_site
-from engine.server.served import ServedModel
+from engine.server.served import ServedModel, Service
 from engine.server.settings import ServerSettings
 from engine.server.wire import json_response
 
 BODY_LIMIT = 4 * 2**20  # bytes; a context of 256K tokens takes about one million
 BODY_TIMEOUT_S = 60.0
-RETRY_AFTER_S = 5
+LOAD_AFTER_S = 10
 HEALTH = "/health"
 
 Parse = Callable[[bytes, str], ChatRequest | CompletionRequest]
+Serving = Callable[[], Service | None]
 
 
-def create_app(model: ServedModel, settings: ServerSettings, queue: JobQueue) -> Starlette:
-    """The application. Its answers are written by whoever runs `work(queue)`."""
-    endpoints = _Endpoints(model, settings, queue)
+def create_app(serving: Serving, settings: ServerSettings) -> Starlette:
+    """The application. `serving` is asked at each request, on any thread.
+
+    Answers are written by whoever takes them from the service's queue.
+    """
+    endpoints = _Endpoints(serving, settings)
     app = Starlette(
         routes=[
             Route(HEALTH, endpoints.health),
@@ -81,26 +86,28 @@ def _middleware(settings: ServerSettings) -> list[Middleware]:
 class _Endpoints:
     """What each path does."""
 
-    def __init__(self, model: ServedModel, settings: ServerSettings, queue: JobQueue) -> None:
-        self._model = model
+    def __init__(self, serving: Serving, settings: ServerSettings) -> None:
+        self._serving = serving
         self._settings = settings
-        self._queue = queue
 
     async def health(self, request: HttpRequest) -> Response:
         """The server runs and its model is loaded."""
+        self._service()
         return json_response({"status": "ok"})
 
     async def models(self, request: HttpRequest) -> Response:
-        """All models: one."""
-        return json_response({"object": "list", "data": [self._describe()]})
+        """All models: one, or none."""
+        service = self._serving()
+        data = [_describe(service.model)] if service else []
+        return json_response({"object": "list", "data": data})
 
     async def model(self, request: HttpRequest) -> Response:
         """One model by its name."""
-        name = request.path_params["name"]
-        if name != self._model.name:
+        name, model = request.path_params["name"], self._service().model
+        if name != model.name:
             message = f"There is no model {name[:100]!r} here."
             raise ApiError(404, message, param="model", code="model_not_found")
-        return json_response(self._describe())
+        return json_response(_describe(model))
 
     async def chat(self, request: HttpRequest) -> Reply:
         """Answer a conversation."""
@@ -110,64 +117,81 @@ class _Endpoints:
         """Continue a text."""
         return await self._answer(request, parse_completion)
 
-    def _describe(self) -> dict[str, Any]:
-        return {
-            "id": self._model.name,
-            "object": "model",
-            "created": self._model.since,
-            "owned_by": "martlet",
-            "context_length": self._model.context_length,
-        }
+    def _service(self) -> Service:
+        service = self._serving()
+        if service is None:
+            raise ApiError(
+                503,
+                "No model is loaded yet. Ask again in a moment, or load one first.",
+                kind=SERVER,
+                code="model_not_loaded",
+                headers={"retry-after": str(LOAD_AFTER_S)},
+            )
+        return service
 
     async def _answer(self, http: HttpRequest, parse: Parse) -> Reply:
         body = await _read(http)
-        cancelled = threading.Event()
+        service, cancelled = self._service(), threading.Event()
+        model, queue = service.model, service.queue
         # In a thread: a long prompt takes a while to render, and other streams must go on.
-        request, events = await asyncio.to_thread(self._begin, body, parse, cancelled)
+        request, events = await asyncio.to_thread(_begin, model, body, parse, cancelled)
         inbox = Inbox()
         job = Job(_client(http, request.user), events, inbox.deliver, cancelled)
-        self._enqueue(job)
-        answer = Answer(self._queue, job, inbox, *self._telling(request))
+        _enqueue(queue, job)
+        answer = Answer(queue, job, inbox, *_telling(model, request))
         if not request.stream:
             return WholeReply(answer)
         return StreamedReply(
             answer, heartbeat_s=self._settings.heartbeat_s, include_usage=request.include_usage
         )
 
-    def _begin(
-        self, body: bytes, parse: Parse, cancelled: threading.Event
-    ) -> tuple[ChatRequest | CompletionRequest, Iterator[Event]]:
-        """The request and the events that will answer it; refuses what cannot be answered."""
-        request, session = parse(body, self._model.name), self._model.session
-        if isinstance(request, ChatRequest):
-            return request, session.stream(
-                request.messages, request.options, tools=request.tools, cancelled=cancelled.is_set
-            )
-        prompt = request.prompt
-        ids = self._model.encode(prompt) if isinstance(prompt, str) else prompt
-        return request, session.complete(ids, request.options, cancelled=cancelled.is_set)
 
-    def _enqueue(self, job: Job) -> None:
-        try:
-            self._queue.put(job)
-        except QueueFull as error:
-            raise ApiError(
-                503,
-                "Too many answers are waiting; ask again later.",
-                kind=RATE,
-                code="queue_full",
-                headers={"retry-after": str(RETRY_AFTER_S)},
-            ) from error
-        except QueueClosed as error:
-            raise stopping() from error
+def _describe(model: ServedModel) -> dict[str, Any]:
+    return {
+        "id": model.name,
+        "object": "model",
+        "created": model.since,
+        "owned_by": "martlet",
+        "context_length": model.context_length,
+    }
 
-    def _telling(
-        self, request: ChatRequest | CompletionRequest
-    ) -> tuple[AnswerParts, ChatForm | CompletionForm]:
-        if isinstance(request, ChatRequest):
-            parts = AnswerParts(request.tools, one_call=request.one_call)
-            return parts, ChatForm(self._model.name)
-        return AnswerParts(), CompletionForm(self._model.name)
+
+def _begin(
+    model: ServedModel, body: bytes, parse: Parse, cancelled: threading.Event
+) -> tuple[ChatRequest | CompletionRequest, Iterator[Event]]:
+    """The request and the events that will answer it; refuses what cannot be answered."""
+    request, session = parse(body, model.name), model.session
+    if isinstance(request, ChatRequest):
+        return request, session.stream(
+            request.messages, request.options, tools=request.tools, cancelled=cancelled.is_set
+        )
+    prompt = request.prompt
+    ids = model.encode(prompt) if isinstance(prompt, str) else prompt
+    return request, session.complete(ids, request.options, cancelled=cancelled.is_set)
+
+
+def _enqueue(queue: JobQueue, job: Job) -> None:
+    try:
+        queue.put(job)
+    except QueueFull as error:
+        raise ApiError(
+            503,
+            "Too many answers are waiting; ask again later.",
+            kind=RATE,
+            code="queue_full",
+            headers={"retry-after": str(RETRY_AFTER_S)},
+        ) from error
+    except QueueClosed as error:
+        raise stopping() from error
+
+
+def _telling(
+    model: ServedModel, request: ChatRequest | CompletionRequest
+) -> tuple[AnswerParts, ChatForm | CompletionForm]:
+    if isinstance(request, ChatRequest):
+        parts = AnswerParts(request.tools, one_call=request.one_call)
+        return parts, ChatForm(model.name)
+    return AnswerParts(), CompletionForm(model.name)
 
 
 async def _read(request: HttpRequest) -> bytes:

@@ -1,7 +1,8 @@
 """JobQueue: answers that were asked for, and the one thread that writes them.
 
 Clients take turns, so that one with many requests does not keep the others waiting. The number of
-waiting answers is bounded; the last places are left to clients that have none yet.
+waiting answers is bounded; the last places are left to clients that have none yet. A queue belongs
+to one loaded model and is closed with it.
 """
 
 import logging
@@ -13,8 +14,11 @@ from dataclasses import dataclass, field
 from engine.errors import MartletError
 from engine.events import Event, Finished
 
+IDLE_S = 1.0  # how often an idle worker looks after the model
+
 log = logging.getLogger(__name__)
 
+Between = Callable[[threading.Event], object]  # called between events; may wait until it is set
 Deliver = Callable[[Event | Exception], None]
 
 
@@ -40,33 +44,63 @@ class Job:
 
 
 class JobQueue:
-    """Any thread puts and cancels; one takes."""
+    """Any thread puts and cancels; one takes. `wake` is called, there, after each put."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, wake: Callable[[], None] = lambda: None) -> None:
         self._limit = limit
+        self._wake = wake
+        self.engaged = False  # the model answers somebody who does not wait here
         self._changed = threading.Condition()
         self._lines: dict[Hashable, deque[Job]] = {}  # of clients, the next one first
         self._running: Job | None = None
         self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more answers will be written."""
+        return self._closed
+
+    @property
+    def waiting(self) -> int:
+        """Answers that are not begun."""
+        with self._changed:
+            return self._waiting()
+
+    def place(self, job: Job) -> int:
+        """How many answers come before this one, as things stand; 0 for one that is begun."""
+        with self._changed:
+            line = self._lines.get(job.client, ())
+            if job not in line:
+                return 0
+            at, mine = line.index(job), list(self._lines).index(job.client)
+            ahead = (
+                min(len(other), at + (number < mine))
+                for number, other in enumerate(self._lines.values())
+                if number != mine
+            )
+            return at + sum(ahead) + (self.engaged or self._running is not None)
 
     def put(self, job: Job) -> None:
         """Add an answer. Raises QueueFull, QueueClosed."""
         with self._changed:
             if self._closed:
                 raise QueueClosed
-            waiting = sum(map(len, self._lines.values()))
             kept_free = -(-self._limit // 4) if job.client in self._lines else 0
-            if waiting >= self._limit - kept_free:
+            if self._waiting() >= self._limit - kept_free:
                 raise QueueFull
             self._lines.setdefault(job.client, deque()).append(job)
             self._changed.notify()
+        self._wake()
 
-    def take(self) -> Job | None:
-        """The next answer to write, once there is one; None once the queue is closed."""
+    def take(self, timeout: float | None = None) -> Job | None:
+        """The next answer to write, once there is one; None after `timeout` seconds or if closed.
+
+        The one that was taken before is done.
+        """
         with self._changed:
             self._running = None
-            self._changed.wait_for(lambda: self._closed or self._lines)
-            if not self._closed:
+            self._changed.wait_for(lambda: self._closed or self._lines, timeout)
+            if self._lines and not self._closed:
                 self._running = self._next()
             return self._running
 
@@ -91,6 +125,9 @@ class JobQueue:
         for job in waiting:
             job.deliver(QueueClosed())
 
+    def _waiting(self) -> int:
+        return sum(map(len, self._lines.values()))
+
     def _next(self) -> Job:
         client = next(iter(self._lines))
         line = self._lines.pop(client)
@@ -104,18 +141,35 @@ class JobQueue:
             del self._lines[client]
 
 
-def work(queue: JobQueue) -> None:
-    """Write answers until the queue is closed. Runs on the thread that owns the model."""
-    while (job := queue.take()) is not None:
-        _write(job)
+def work(
+    queue: JobQueue,
+    between: Between = lambda cancelled: None,
+    idle: Callable[[], object] = lambda: None,
+) -> None:
+    """Write answers until the queue is closed. Runs on the thread that owns the model.
+
+    `between` is called after each event but the last, `idle` about once a second while there is
+    nothing to write.
+    """
+    while not queue.closed:
+        job = queue.take(IDLE_S)
+        if job is not None:
+            write(job, between)
+        else:
+            idle()
 
 
-def _write(job: Job) -> None:
+def write(job: Job, between: Between = lambda cancelled: None) -> None:
+    """Write one answer. Whatever goes wrong with it is told to who asked, and costs it alone."""
     try:
         for event in job.events:
             job.deliver(event)
             if isinstance(event, Finished):
                 _log(event)
+            else:
+                between(job.cancelled)
+    except BrokenPipeError:  # whoever `between` speaks to is gone, which is no fault of the answer
+        raise
     except MartletError as error:
         log.warning("%s", error)
         job.deliver(error)

@@ -19,6 +19,7 @@ from engine.server.inbox import ClientGone, Inbox
 from engine.server.parts import AnswerParts, Part
 from engine.server.queue import Job, JobQueue, QueueClosed
 
+RETRY_AFTER_S = 5
 STALLED_S = 60.0  # a client that reads nothing for so long is given up
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -65,8 +66,14 @@ class Answer:
 
 
 def stopping() -> ApiError:
-    """The server ends before the answer does."""
-    return ApiError(503, "The server is stopping.", kind=SERVER)
+    """The server, or its model, is gone before the answer is whole."""
+    return ApiError(
+        503,
+        "The server is stopping, or its model is being unloaded.",
+        kind=SERVER,
+        code="stopping",
+        headers={"retry-after": str(RETRY_AFTER_S)},
+    )
 
 
 class Reply:
@@ -119,7 +126,7 @@ class StreamedReply(Reply):
         self._include_usage = include_usage
         self._started = False  # a byte is out: the status is told
         self._opened = False  # the opening chunk is out
-        self._doing = "waiting"  # what a comment says
+        self._doing = ""  # what a comment says, once there is more to say than that it waits
         self._silent_until = asyncio.get_running_loop().time() + heartbeat_s
 
     async def _respond(self, send: Send) -> None:
@@ -136,7 +143,7 @@ class StreamedReply(Reply):
         answer, form = self._answer, self._answer.form
         while not isinstance(event := await answer.next(self._silent_until), Finished):
             if event is None:
-                yield wire.comment(self._doing)
+                yield wire.comment(self._doing or self._place())
             elif isinstance(event, PrefillProgress):
                 self._doing = f"reading the prompt: {event.done} of {event.total} tokens"
             elif parts := answer.take(event):
@@ -146,6 +153,10 @@ class StreamedReply(Reply):
         if self._include_usage:
             yield wire.event(form.usage_chunk(usage(event.stats)))
         yield wire.STREAM_END
+
+    def _place(self) -> str:
+        before = self._answer.queue.place(self._answer.job)
+        return f"waiting: {before} before this one" if before else "waiting"
 
     def _opening(self) -> bytes:
         if self._opened:

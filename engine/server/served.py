@@ -1,4 +1,4 @@
-"""What a server serves: one model and the session that answers for it."""
+"""What a server serves: one model, the session that answers for it, and the line of its answers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from engine.events import Event
 from engine.options import GenerationOptions
+from engine.server.queue import JobQueue
 
 
 class Session(Protocol):
@@ -34,10 +35,18 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """The one model of a server."""
+    """The model of a server."""
 
     name: str
     context_length: int
     session: Session
     encode: Callable[[str], Sequence[int]]  # a text's token ids, on any thread
     since: int = field(default_factory=lambda: int(time.time()))
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A model and who waits for it. Another model has another queue."""
+
+    model: ServedModel
+    queue: JobQueue

@@ -1,6 +1,6 @@
 """Fixtures of the engine's tests: tiny containers, made once a session."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import mlx.core as mx
 import pytest
 
 from engine.container.repack import repack
+from tests.engine.peer import Peer
 from tests.engine.tiny import Family, make_checkpoint
 
 
@@ -45,3 +46,18 @@ class TinyModels:
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> TinyModels:
     """Tiny random models of both families."""
     return TinyModels(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
+    """Starts engine processes, each with its script; they end with the test."""
+    peers: list[Peer] = []
+
+    def start(**content: Any) -> Peer:
+        peers.append(Peer(tmp_path / "script.json", content))
+        return peers[-1]
+
+    yield start
+    for peer in peers:
+        with peer.process:  # closes the pipes and waits
+            peer.process.kill()

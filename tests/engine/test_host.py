@@ -1,73 +1,18 @@
 """The engine process with a scripted engine: commands in, events out, and how it ends."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from engine import protocol as wire
-from engine.options import GenerationOptions
-
-FAKE_ENGINE = Path(__file__).parents[1] / "app" / "fake_engine.py"
-LIMIT_S = 30
-E = TypeVar("E")
-
-
-class Peer:
-    """The application's end of the pipes."""
-
-    def __init__(self, script: Path, content: dict[str, Any]) -> None:
-        script.write_text(json.dumps(content))
-        self.process = subprocess.Popen(
-            [sys.executable, FAKE_ENGINE, script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-
-    def send(self, *commands: wire.Command) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(b"".join(map(wire.encode, commands)))
-        self.process.stdin.flush()
-
-    def hear(self, kind: type[E]) -> E:
-        """The next event of this kind, past the others."""
-        assert self.process.stdout
-        for line in self.process.stdout:
-            if isinstance(event := wire.decode_event(line), kind):
-                return event
-        raise AssertionError(f"the engine ended before {kind.__name__}")
-
-    def end(self) -> int:
-        """Close the input and wait; the exit status."""
-        assert self.process.stdin
-        self.process.stdin.close()
-        return self.process.wait(LIMIT_S)
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
-    peers: list[Peer] = []
-
-    def start(**content: Any) -> Peer:
-        peers.append(Peer(tmp_path / "script.json", content))
-        return peers[-1]
-
-    yield start
-    for peer in peers:
-        with peer.process:  # closes the pipes and waits
-            peer.process.kill()
-
-
-def ask(id: str, text: str = "hi") -> wire.Generate:
-    return wire.Generate(id, (wire.ChatMessage("user", text),), GenerationOptions())
+from tests.engine.peer import FAKE_ENGINE, LIMIT_S, Peer, ask
 
 
 def test_a_conversation(start: Callable[..., Peer]) -> None:

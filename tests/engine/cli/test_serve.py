@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-import engine.cli.serve
+import engine.server.extra
 from engine.cli import main, parser
 from engine.cli.serve import KEY_VARIABLE, server_settings
 from engine.errors import BadOption
@@ -71,7 +71,7 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_the_extra_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine.cli.serve, "EXTRA", ("no_such_package",))
+    monkeypatch.setattr(engine.server.extra, "PACKAGES", ("no_such_package",))
     assert main(["serve", "demo"]) == 1
     assert "Install martlet[server]" in capsys.readouterr().err
 
@@ -113,7 +113,7 @@ def test_an_interrupt_breaks_off_what_is_written() -> None:
             assert any("assistant" in line for line in lines)
             process.send_signal(signal.SIGINT)
             rest = "\n".join(lines)
-        assert "The server is stopping." in rest
+        assert "The server is stopping" in rest
         assert "[DONE]" not in rest
         assert process.wait(LOADING_S) == 0
         assert process.stderr

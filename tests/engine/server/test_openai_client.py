@@ -11,10 +11,10 @@ import pytest
 from openai import OpenAI
 
 from engine.container.library import built_in_model
+from engine.hosted_model import HostedModel
 from engine.loading import load_model
-from engine.server.server import Server, listen, served
+from engine.server.server import Server, listen
 from engine.server.settings import ServerSettings
-from engine.session import ChatSession
 from tests.engine.server.scripted import LIMIT_S
 
 LOADING_S = 500.0  # the native core may have to be compiled first
@@ -34,9 +34,8 @@ def client() -> Iterator[OpenAI]:
     ready = threading.Event()
 
     def run() -> None:
-        model = load_model(built_in_model(), slots=16)
-        with closing(model):
-            started.append(Server(served(ChatSession(model)), settings, listener))
+        with closing(HostedModel(load_model(built_in_model(), slots=16))) as model:
+            started.append(Server(model.served, settings, listener))
             ready.set()
             started[0].run()
 

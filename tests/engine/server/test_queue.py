@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ReadFailed
 from engine.events import Event, TextDelta
-from engine.server.queue import Job, JobQueue, QueueClosed, QueueFull, work
+from engine.server.queue import Job, JobQueue, QueueClosed, QueueFull, work, write
 from tests.engine.server.scripted import LIMIT_S, finished
 
 
@@ -53,6 +53,54 @@ def test_a_cancelled_job_leaves_its_place() -> None:
     queue.put(job("b"))
     assert taken(queue, 1) == ["b"]
     queue.cancel(first)  # again: nothing happens
+
+
+def test_a_job_knows_its_place() -> None:
+    queue = JobQueue(10)
+    jobs = {name: job(name[0]) for name in ("a1", "a2", "b1", "c1", "a3", "b2")}
+    for waiting in jobs.values():
+        queue.put(waiting)
+    order = ["a1", "b1", "c1", "a2", "b2", "a3"]
+    assert sorted(jobs, key=lambda name: queue.place(jobs[name])) == order
+    assert [queue.place(jobs[name]) for name in order] == [0, 1, 2, 3, 4, 5]
+    queue.engaged = True
+    assert queue.place(jobs["a1"]) == 1
+    queue.engaged = False
+    for number, name in enumerate(order, start=1):
+        assert queue.take(0) is jobs[name]
+        assert queue.place(jobs[name]) == 0
+        left = [queue.place(jobs[other]) for other in order[number:]]
+        assert left == list(range(1, len(left) + 1)), "the one that runs comes first"
+    assert queue.take(0) is None
+    assert queue.waiting == 0
+
+
+def test_whoever_is_asked_to_is_woken_by_each_job() -> None:
+    woken: list[int] = []
+    queue = JobQueue(2, lambda: woken.append(1))
+    queue.put(job("a"))
+    queue.put(job("b"))
+    with pytest.raises(QueueFull):
+        queue.put(job("c"))
+    assert woken == [1, 1]
+
+
+def test_between_is_called_after_each_event_but_the_last() -> None:
+    heard: list[object] = []
+    one = job("a", heard)
+    write(one, lambda cancelled: heard.append(cancelled))
+    assert heard == [TextDelta("a"), one.cancelled, finished()]
+
+
+def test_the_end_of_whoever_listens_is_no_fault_of_the_answer() -> None:
+    heard: list[object] = []
+
+    def gone(_: threading.Event) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        write(job("a", heard), gone)
+    assert heard == [TextDelta("a")]
 
 
 def test_closing_breaks_off_refuses_and_ends() -> None:
