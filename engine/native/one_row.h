@@ -4,7 +4,8 @@
 
 enum {
     ROWS = 4,
-    AHEAD = 4096, /* bytes of W that are fetched early; beyond its end, nothing happens */
+    AHEAD = 4096, /* bytes of W that are fetched early, at least; beyond its end, nothing happens */
+    LINE = 64,
 };
 
 /* Where ROWS rows of codes, scales and biases lie. */
@@ -14,9 +15,32 @@ typedef struct {
     int groups;
 } Four;
 
+INLINE void fetch(const char *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch(at + i);
+}
+
+/* The scales and biases of ROWS rows. */
+INLINE void fetch_scales(const Matrix *w, int row)
+{
+    const size_t row_size = (size_t)(w->in / w->group) * (w->type == TYPE_F32 ? 4 : 2);
+    fetch((const char *)w->scales + (size_t)row * row_size, ROWS * row_size);
+    fetch((const char *)w->biases + (size_t)row * row_size, ROWS * row_size);
+}
+
+/* What the first products of a chunk meet, while x is arranged for them. */
+INLINE void fetch_first(const Matrix *w, int row)
+{
+    fetch((const char *)row_at(w, row), ROWS * row_bytes(w));
+    fetch_scales(w, row);
+    fetch_scales(w, row + ROWS);
+}
+
 INLINE Four four_rows(const Matrix *w, int first, int n, float *scales)
 {
     Four f = {.groups = w->in / w->group};
+    fetch_scales(w, first + 2 * ROWS);
     widen_scales(w, first, n, scales);
     for (int r = 0; r < ROWS; r++) {
         const int own = r < n ? r : n - 1;
@@ -119,6 +143,7 @@ INLINE void word_rows(const Matrix *w, int bits, int first, int n, const float *
     const int words = w->in / 32 * bits, per_word = 32 / bits;
     const int shift = __builtin_ctz((unsigned)(w->group / per_word));
     const Four f = four_rows(w, first, n, scales);
+    const size_t next = ROWS * row_bytes(w), ahead = next < AHEAD ? AHEAD : next;
     vf sum[ROWS] = {{0}};
     for (int word = 0; word < words; word += LANES) {
         vu q[ROWS];
@@ -126,7 +151,7 @@ INLINE void word_rows(const Matrix *w, int bits, int first, int n, const float *
 #pragma GCC unroll 4
         for (int r = 0; r < ROWS; r++) {
             q[r] = *(const unaligned_vu *)(f.codes[r] + (size_t)word * 4);
-            __builtin_prefetch(f.codes[r] + (size_t)word * 4 + AHEAD);
+            __builtin_prefetch(f.codes[r] + (size_t)word * 4 + ahead);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < per_word; i++) {
@@ -176,6 +201,7 @@ INLINE void one_row(const Matrix *w, int bits, int type, int first, int last, co
     const int whole_runs = bits && 32 % bits == 0 && w->in % (LANES * 32 / bits) == 0;
     float *sums = scratch + w->in, *scales = sums + (bits ? w->in / w->group : 0);
     if (whole_runs) {
+        fetch_first(w, first);
         arrange(x, w->in, bits, scratch);
         sum_groups(x, w->in, w->group, sums);
     }
