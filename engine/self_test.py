@@ -15,7 +15,7 @@ from pkgutil import walk_packages
 
 from engine.options import GenerationOptions
 
-LIBRARIES = ("huggingface_hub", "hf_xet", "jinja2", "numpy", "starlette", "tokenizers", "uvicorn")
+LIBRARIES = ("huggingface_hub", "jinja2", "numpy", "starlette", "tokenizers", "uvicorn")
 ONLY_IN_BUILDS = ("engine.native.build",)
 QUESTION = "What is a lighthouse?"
 SIDE = 64  # of the matrices of the small computation

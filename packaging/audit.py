@@ -124,13 +124,13 @@ def _links(bundle: Bundle) -> Iterator[Finding]:
 
 
 def _bytecode(bundle: Bundle) -> Iterator[Finding]:
-    """Every cache belongs to a source, and is never checked against it (PEP 552)."""
+    """There is some of every module, and none is ever checked against its source (PEP 552)."""
     for path in bundle.resources.rglob("*.pyc"):
-        source = path.parent.parent / f"{path.name.partition('.')[0]}.py"
-        if path.parent.name != "__pycache__" or not source.exists():
-            yield Finding(_name(bundle, path), "bytecode without a source")
-        elif path.read_bytes()[4:8] != b"\1\0\0\0":
+        if path.read_bytes()[4:8] != b"\1\0\0\0":
             yield Finding(_name(bundle, path), "bytecode that would be written anew")
+    for path in bundle.resources.rglob("*.py"):
+        if not list(path.parent.glob(f"__pycache__/{path.stem}.*.pyc")):
+            yield Finding(_name(bundle, path), "has no bytecode")
 
 
 def _licences(bundle: Bundle) -> Iterator[Finding]:

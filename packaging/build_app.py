@@ -63,11 +63,11 @@ def _assemble(bundle: Bundle, prefix: Path) -> None:
     _say("interpreter")
     copy_interpreter(prefix, bundle)
     _say("wheels")
+    copy_sources(ROOT, bundle)
     install_wheels(ROOT, bundle)
     prune(bundle)
     repair_frameworks(bundle)
-    _say("sources and native code")
-    copy_sources(ROOT, bundle)
+    _say("native code")
     compile_native_core(ROOT, bundle)
     compile_launcher(prefix, bundle)
     if bundle.target.is_macos:

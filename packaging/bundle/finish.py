@@ -63,15 +63,19 @@ def info_plist(revision: Revision) -> dict[str, object]:
 def compile_bytecode(interpreter: Path, bundle: Bundle) -> None:
     """Of every module, never checked against its source: a signed bundle must not change.
 
-    Names of files are kept relative, and the hash seed is fixed: the bytes depend on neither the
-    place nor the run.
+    Of the wheels the bytecode alone stays, for the size. Names of files are kept relative, and the
+    hash seed is fixed: the bytes depend on neither the place nor the run.
     """
-    folders = (bundle.resources / "python", bundle.site_packages, bundle.source)
+    _compile(interpreter, bundle, bundle.resources / "python", bundle.source)
+    _compile(interpreter, bundle, "-b", bundle.site_packages)
+    for source in bundle.site_packages.rglob("*.py"):
+        source.unlink()
+
+
+def _compile(interpreter: Path, bundle: Bundle, *arguments: str | Path) -> None:
+    modes = ("-q", "-j", "1", "--invalidation-mode", "unchecked-hash", "-s", bundle.contents)
     run(
-        [
-            *(interpreter, "-s", "-m", "compileall", "-q", "-j", "1"),
-            *("--invalidation-mode", "unchecked-hash", "-s", bundle.contents, *folders),
-        ],
+        [interpreter, "-s", "-m", "compileall", *modes, *arguments],
         env={"PYTHONHASHSEED": "0"},
     )
 

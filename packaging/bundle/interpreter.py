@@ -10,6 +10,7 @@ from bundle.target import PYTHON, BuildFailed, Bundle, Target
 NOT_NEEDED = (
     *("test", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip", "venv", "lib2to3"),
     *("site-packages", "__pycache__", "config-*", "pydoc_data", "*.a", "EXTERNALLY-MANAGED"),
+    *("_curses*", "curses", "libncurses*", "libpanel*", "_pyrepl", "wsgiref", "xmlrpc"),
     *("_test*", "_ctypes_test*", "_xxtestfuzz*", "xxlimited*", "xxsubtype*", "_tkinter*"),
 )
 

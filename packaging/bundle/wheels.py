@@ -20,8 +20,9 @@ NOT_RUN = (
 )
 NOT_NEEDED = (
     "bin",
-    *("mlx/include", "mlx/share", "mlx/lib/cmake"),
-    *("numpy/f2py", "numpy/_core/include", "numpy/_core/lib"),
+    *("mlx/include", "mlx/share", "mlx/lib/cmake", "mlx/lib/libjaccl.*"),  # other machines' MLX
+    *("numpy/f2py", "numpy/_core/include", "numpy/_core/lib", "numpy/_core/*_tests.*"),
+    *("huggingface_hub/cli", "hf_xet*"),  # bytes are fetched by code of ours
 )
 
 QT_BINDINGS = ("QtCore", "QtGui", "QtNetwork", "QtSvg", "QtWidgets")
@@ -63,9 +64,9 @@ def install_wheels(root: Path, bundle: Bundle) -> None:
 def prune(bundle: Bundle) -> None:
     """Delete what does not run."""
     site = bundle.site_packages
-    doomed = [site / name for name in NOT_NEEDED]
+    doomed = [path for pattern in NOT_NEEDED for path in site.glob(pattern)]
     doomed += [path for path in site.rglob("*") if _matches(path.name, NOT_RUN)]
-    doomed += _unused_qt(site / "PySide6")
+    doomed += _unused_qt(site / "PySide6", _languages(bundle))
     for path in doomed:
         _delete(path)
     for folder in sorted(site.rglob("*"), reverse=True):
@@ -82,7 +83,13 @@ def repair_frameworks(bundle: Bundle) -> None:
             (framework / name).symlink_to(f"Versions/Current/{name}")
 
 
-def _unused_qt(qt: Path) -> Iterator[Path]:
+def _languages(bundle: Bundle) -> set[str]:
+    """Those that we speak: Qt's own buttons must not speak another."""
+    files = (bundle.source / "resources" / "translations").glob("martlet_*.qm")
+    return {file.stem.removeprefix("martlet_") for file in files}
+
+
+def _unused_qt(qt: Path, languages: set[str]) -> Iterator[Path]:
     bindings = {f"{name}.abi3.so" for name in QT_BINDINGS}
     for path in qt.iterdir():
         is_base = path.suffix == ".py" or path.name.startswith("libpyside6.") or path.name == "Qt"
@@ -92,7 +99,7 @@ def _unused_qt(qt: Path) -> Iterator[Path]:
         if path.name not in ("lib", "plugins", "translations"):
             yield path
     for path in (qt / "Qt" / "translations").iterdir():
-        if not fnmatch(path.name, "qtbase_*.qm"):  # the words of Qt's own buttons and menus
+        if path.name not in {f"qtbase_{language}.qm" for language in languages}:
             yield path
     for path in (qt / "Qt" / "lib").iterdir():
         if not _is_qt_library(path.name):
