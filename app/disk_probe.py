@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, Signal
 
+from app.disk_speeds import keep_speed, kept_speed
 from engine.container.probe import probe_disk
 from engine.errors import MartletError
 
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class DiskProbe(QObject):
-    """Keeps what it measured until the application ends.
+    """Keeps what it measured, for this disk.
 
     Signals: see the comment of each.
     """
@@ -28,12 +29,14 @@ class DiskProbe(QObject):
     # the measuring has begun, or is over
     changed = Signal()
 
-    def __init__(self, folder: Path, command: Sequence[str] = PROBE_COMMAND) -> None:
-        """`folder`: on the disk to measure."""
+    def __init__(self, folder: Path, kept_in: Path, command: Sequence[str] = PROBE_COMMAND) -> None:
+        """`folder`: on the disk to measure. `kept_in`: the file of measurements."""
         super().__init__()
+        self._folder = folder
+        self._kept_in = kept_in
         self._command = (*command, str(folder))
         self._process: QProcess | None = None
-        self.bytes_per_s: float | None = None
+        self.bytes_per_s = kept_speed(kept_in, folder)
 
     @property
     def is_measuring(self) -> bool:
@@ -70,8 +73,13 @@ class DiskProbe(QObject):
         said = bytes(process.readAllStandardOutput().data()).strip()
         process.deleteLater()
         try:
-            self.bytes_per_s = float(said) or self.bytes_per_s
+            measured = float(said)
         except ValueError:
+            measured = 0.0
+        if measured > 0:
+            self.bytes_per_s = measured
+            keep_speed(self._kept_in, self._folder, measured)
+        else:
             log.warning("the disk could not be measured")
         self.changed.emit()
 

@@ -14,26 +14,32 @@ from typing import Literal
 #   failed      stands still until somebody helps; `trouble` says how
 #   cancelling  what has arrived is being deleted
 State = Literal["queued", "running", "pausing", "paused", "failed", "cancelling"]
-Phase = Literal["downloading", "repacking", "verifying"]
+Phase = Literal["moving", "downloading", "repacking", "verifying"]
 
 # What a model on the disk is: "incomplete" ones can go on, "away" ones are on a disk that is not
 # connected.
 InstalledState = Literal["ready", "incomplete", "broken", "away"]
 
 # What helps:
-#   retry    try again            anyway   go on although the disk seems too small
-#   token    enter a token        page     open a page in the browser
-Help = Literal["retry", "anyway", "token", "page"]
+#   retry    try again            token    enter a token
+#   room     room on the disk, or another folder; it goes on by itself when there is room
+#   volume   connecting the disk, or another folder; it goes on by itself when that is back
+#   page     open a page in the browser
+Help = Literal["retry", "token", "room", "volume", "page"]
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a download stands still. What has arrived is kept."""
+    """Why a download stands still. What has arrived is kept.
+
+    `wanted_free_bytes`: once so much is free on the disk, it goes on ("room").
+    """
 
     message: str
     remedy: str = ""
     help: Help = "retry"
     page: str = ""
+    wanted_free_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A model on its way into the folder `target`."""
+    """A model on its way into the folder `target`.
+
+    `earlier`: the folder in which it began; what has arrived there is still to be moved.
+    """
 
     id: str
     name: str  # "Qwen3.6 35B-A3B"
@@ -59,6 +68,7 @@ class Download:
     state: State = "queued"
     repair: bool = False
     anyway: bool = False
+    earlier: str = ""
     progress: Progress = Progress()
     note: str = ""  # what it waits for while running
     trouble: Trouble | None = None

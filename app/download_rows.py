@@ -7,7 +7,7 @@ from typing import Any
 from app.download import Download, Progress, State, Trouble
 from engine.records import from_json, to_json
 
-_COLUMNS = "id, name, variant, source, target, state, repair, anyway, done, total, trouble"
+_COLUMNS = "id, name, variant, source, target, earlier, state, repair, anyway, done, total, trouble"
 _MARKS = ", ".join("?" * len(_COLUMNS.split(", ")))
 
 
@@ -42,21 +42,22 @@ def kept_state(state: State) -> State:
 def _values(download: Download) -> tuple[object, ...]:
     d, trouble = download, download.trouble
     return (
-        *(d.id, d.name, d.variant, d.source, d.target, kept_state(d.state)),
-        *(d.repair, d.anyway, d.progress.done, d.progress.total),
+        *(d.id, d.name, d.variant, d.source, d.target, d.earlier),
+        *(kept_state(d.state), d.repair, d.anyway, d.progress.done, d.progress.total),
         json.dumps(to_json(trouble)) if trouble else None,
     )
 
 
 def _download(row: tuple[Any, ...]) -> Download:
     """STRICT columns, written by `_values` alone: the types are right."""
-    id, name, variant, source, target, state, repair, anyway, done, total, trouble = row
+    id, name, variant, source, target, earlier, state, repair, anyway, done, total, trouble = row
     return Download(
         id=id,
         name=name,
         variant=variant,
         source=source,
         target=target,
+        earlier=earlier,
         state=state,
         repair=bool(repair),
         anyway=bool(anyway),

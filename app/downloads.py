@@ -22,12 +22,16 @@ from app.install_process import INSTALL_COMMAND, InstallProcess
 from app.install_words import trouble_of
 from app.installed_models import is_model
 from app.keychain import Keychain
+from app.room_watch import RoomWatch, held_up
 from app.settings_store import SettingsStore
+from app.task import Task
+from engine.container.catalogue import mirrors_of
+from engine.errors import MartletError
 from engine.install import protocol as wire
+from engine.install.discard import discard
 from engine.install.target import target_for
 
 AT_A_TIME = 2
-_AT_WORK = ("running", "pausing", "cancelling")
 
 
 class DownloadController(QObject):
@@ -62,6 +66,9 @@ class DownloadController(QObject):
         self._command = command
         self._downloads: dict[str, Download] = {}
         self._processes: dict[str, InstallProcess] = {}
+        self._removals: dict[str, Task] = {}
+        self._watch = RoomWatch(self)
+        self._watch.ready.connect(self.resume)
         self._store.read(download_rows.all_downloads, self._take_up)
 
     @property
@@ -84,59 +91,77 @@ class DownloadController(QObject):
             return
         self._enter(Download(uuid.uuid4().hex, name, variant, source, str(target)))
 
+    def go_on(self, path: str, source: str, name: str) -> None:
+        """Complete what an earlier download left, where it is."""
+        if not any(d.target == path for d in self.downloads):
+            self._enter(Download(uuid.uuid4().hex, name, "", source, path))
+
     def repair(self, path: str, source: str, name: str) -> None:
         """Fetch anew what is bad of an installed model, from where it came."""
-        if any(d.target == path for d in self.downloads):
-            return
-        self._enter(Download(uuid.uuid4().hex, name, "", source, path, repair=True))
+        if not any(d.target == path for d in self.downloads):
+            self._enter(Download(uuid.uuid4().hex, name, "", source, path, repair=True))
 
     def pause(self, download_id: str) -> None:
-        """Stop it and keep everything."""
+        """Stop it and keep everything. One that waits for room waits no longer."""
         download = self._downloads[download_id]
         if download.state == "running":
             self._set(download, state="pausing")
-            self._processes[download_id].stop(wire.Pause())
-        elif download.state == "queued":
-            self._set(download, state="paused")
+            self._processes[download_id].pause()
+        elif download.state in ("queued", "failed"):
+            self._set(download, state="paused", trouble=None)
 
     def resume(self, download_id: str, *, anyway: bool = False) -> None:
         """Go on, or try again. `anyway`: although the disk seems too small."""
         download = self._downloads[download_id]
         if download.state in ("paused", "failed"):
-            anyway = anyway or download.anyway
-            self._set(download, state="queued", trouble=None, note="", anyway=anyway)
-            self._start_next()
+            self._queue(download, anyway=anyway or download.anyway)
+
+    def move(self, download_id: str, folder: Path) -> None:
+        """Go on in another folder, where models are looked for from now on.
+
+        What has arrived is brought there.
+        """
+        download = self._downloads[download_id]
+        if download.state not in ("paused", "failed"):
+            return
+        began = download.earlier or download.target
+        taken = {d.target for d in self.downloads if d.id != download_id}
+        target = str(target_for(folder, download.source, taken))
+        earlier = began if began != target and Path(began).exists() else ""
+        self._look_for_models_in(folder)
+        self._queue(download, target=target, earlier=earlier, anyway=False)
 
     def cancel(self, download_id: str) -> None:
-        """Stop it and delete what has arrived; `cancelled` says how much that was."""
+        """Stop it at once and delete what has arrived; `cancelled` says how much that was."""
         download = self._downloads[download_id]
-        process = self._processes.get(download_id)
-        if process is None and not Path(download.target).exists():
-            self._drop(download)
-            self.cancelled.emit(Freed(download.name, 0))
+        if download.state == "cancelling":
             return
         download = self._set(download, state="cancelling", trouble=None, note="")
-        if process is None:
-            self._start(download)
-        elif not process.has_ended:  # otherwise _ended() starts another one for it
-            process.stop(wire.Cancel())
+        if (process := self._processes.get(download_id)) is not None:
+            process.kill()  # _ended() follows
+        else:
+            self._remove(download)
 
     def close(self) -> None:
         """End all processes; what they worked on goes on at the next start."""
+        self._watch.close()
         processes, self._processes = self._processes, {}
         for process in processes.values():
             process.hang_up()
         for process in processes.values():
             process.join()
+        for removal in self._removals.values():
+            removal.close()
 
     # The queue
 
     def _take_up(self, kept: tuple[Download, ...]) -> None:
         """What an earlier life left, before what was asked for since."""
         self._downloads = {d.id: d for d in kept} | self._downloads
+        self._watch.expect(d.id for d in kept)
         for download in kept:
             if download.state == "cancelling":
-                self.cancel(download.id)
+                self._remove(download)
         self._start_next()
         self._tell()
 
@@ -145,6 +170,15 @@ class DownloadController(QObject):
         self._write(partial(download_rows.keep, download=download))
         self._start_next()
         self._tell()
+
+    def _queue(self, download: Download, **changes: Any) -> None:
+        self._set(download, state="queued", trouble=None, note="", **changes)
+        self._start_next()
+
+    def _look_for_models_in(self, folder: Path) -> None:
+        known = self._settings.settings.model_folders
+        if not any(folder.is_relative_to(place) for place in (str(self._folder), *known)):
+            self._settings.update(model_folders=(*known, str(folder)))
 
     def _start_next(self) -> None:
         for download in self.downloads:
@@ -160,25 +194,40 @@ class DownloadController(QObject):
             token=self._keychain.token,
             anyway=download.anyway,
             repair=download.repair,
+            earlier=download.earlier,
+            mirrors=mirrors_of(download.source),
         )
         endpoint = self._settings.settings.endpoint
         process = InstallProcess(self._command, endpoint, start, self)
         process.heard.connect(partial(self._heard, download.id))
         process.ended.connect(partial(self._ended, download.id))
         self._processes[download.id] = process
-        if download.state == "cancelling":
-            process.stop(wire.Cancel())
+
+    # The end of a cancelled one
+
+    def _remove(self, download: Download) -> None:
+        """Delete what has arrived, but never what is a whole model: a repair may not have begun."""
+        work, then = partial(_delete, download), partial(self._removed, download)
+        self._removals[download.id] = Task(work, then, "removal", self)
+
+    def _removed(self, download: Download, result: int | MartletError) -> None:
+        del self._removals[download.id]
+        if isinstance(result, MartletError):
+            self._set(download, state="failed", trouble=Trouble(result.message, result.remedy))
+            return
+        self._drop(download)
+        self.cancelled.emit(Freed(download.name, result))
 
     # What a process says
 
     def _heard(self, download_id: str, event: wire.Event) -> None:
         download = self._downloads.get(download_id)
-        if download is None:
-            return  # it has had its last event
+        if download is None or download.state == "cancelling":
+            return  # it has had its last event, or what it says is of no interest any more
         match event:
             case wire.Begun():
                 progress = Progress(done=event.done_bytes, total=event.total_bytes)
-                self._set(download, progress=progress)
+                self._set(download, progress=progress, earlier="")  # what was there has come
             case wire.Progress():
                 rate, left = event.bytes_per_s, event.seconds_left
                 progress = Progress(event.phase, event.done, event.total, rate, left)
@@ -188,12 +237,8 @@ class DownloadController(QObject):
             case wire.Done():
                 self._drop(download)
                 self.installed.emit(event.path)
-            case wire.Discarded():
-                self._drop(download)
-                self.cancelled.emit(Freed(download.name, event.freed_bytes))
             case wire.Paused(reason="asked"):
-                if download.state != "cancelling":  # it was to pause first
-                    self._set(download, state="paused", note="")
+                self._set(download, state="paused", note="")
             case wire.Paused() | wire.Failed() | wire.Bug():
                 self._set(download, state="failed", note="", trouble=trouble_of(event))
         if isinstance(event, wire.Bug):
@@ -203,20 +248,16 @@ class DownloadController(QObject):
         process = self._processes.pop(download_id)
         process.deleteLater()
         download = self._downloads.get(download_id)
-        if download is not None and download.state in _AT_WORK:
-            if download.state == "cancelling" and process.has_ended:
-                self._start(download)
-            else:
-                self._died(download)
+        if download is not None and download.state == "cancelling":
+            self._remove(download)
+        elif download is not None and download.state in ("running", "pausing"):
+            self._died(download)
         self._start_next()
 
     def _died(self, download: Download) -> None:
         """The process went without a last word."""
         if download.state == "pausing":
             self._set(download, state="paused")
-        elif download.state == "cancelling":
-            words = "Not all of it could be deleted."
-            self._set(download, state="failed", trouble=Trouble(words, "Cancel it once more."))
         else:
             words = "The download ended by itself. Everything that has arrived is kept."
             self._set(download, state="failed", trouble=Trouble(words, "Try again."))
@@ -243,4 +284,16 @@ class DownloadController(QObject):
         self._store.write(operation, durable=True)
 
     def _tell(self) -> None:
+        self._watch.watch(held_up(self.downloads))
         self.changed.emit(self.downloads)
+
+
+def _delete(download: Download) -> int | MartletError:
+    """Bytes that came back. On a thread."""
+    if is_model(Path(download.target)):
+        return 0
+    try:
+        places = (download.target, download.earlier)
+        return sum(discard(Path(place), download.source) for place in places if place)
+    except MartletError as error:
+        return error

@@ -14,9 +14,8 @@ from engine.protocol import BadLine
 
 INSTALL_COMMAND = (sys.executable, "-X", "faulthandler", "-m", "engine.install")
 END_WITHIN_MS = 3000  # the process itself gives up 1.5 s after its input closed
-STOP_WITHIN_MS = 5000  # for what takes longer, such as deleting many gigabytes
+STOP_WITHIN_MS = 5000  # for what takes longer, such as forcing gigabytes to the disk
 
-LAST_EVENTS = (wire.Done, wire.Paused, wire.Discarded, wire.Failed, wire.Bug)
 
 log = logging.getLogger(__name__)
 install_log = logging.getLogger("engine.install")
@@ -43,7 +42,6 @@ class InstallProcess(QObject):
         super().__init__(parent)
         self._lines = bytearray()
         self._closed = False
-        self.has_ended = False  # its last event was heard; it is about to go
         self._killing = QTimer(self, singleShot=True, interval=STOP_WITHIN_MS)
         self._process = QProcess(self)
         self._killing.timeout.connect(self._process.kill)
@@ -67,10 +65,14 @@ class InstallProcess(QObject):
         if self._process.state() != QProcess.ProcessState.NotRunning:
             self._process.write(wire.encode(command))
 
-    def stop(self, command: wire.Pause | wire.Cancel) -> None:
+    def pause(self) -> None:
         """Ask it to end; it is killed where it does not within `STOP_WITHIN_MS`."""
-        self.send(command)
+        self.send(wire.Pause())
         self._killing.start()
+
+    def kill(self) -> None:
+        """End it now, which costs nothing that is on the disk; `ended` follows."""
+        self._process.kill()
 
     def hang_up(self) -> None:
         """Close its input, which means Pause; nothing is told any more. Then join()."""
@@ -103,7 +105,6 @@ class InstallProcess(QObject):
         except BadLine as error:
             log.error("an event was not understood: %s", error)
             return
-        self.has_ended = self.has_ended or isinstance(event, LAST_EVENTS)
         self.heard.emit(event)
 
     def _read_log(self) -> None:

@@ -11,13 +11,16 @@ _HELP: dict[str, Help] = {
     "LicenceNotAccepted": "page",
 }
 
+_PAUSE_HELP: dict[str, Help] = {"disk": "room", "volume": "volume"}
+
 
 def trouble_of(event: wire.Paused | wire.Failed | wire.Bug) -> Trouble:
     """The last event of a process that did not reach its end."""
     match event:
         case wire.Paused():
-            help: Help = "anyway" if event.reason == "disk" else "retry"
-            return Trouble(event.message, event.remedy, help)
+            help = _PAUSE_HELP.get(event.reason, "retry")
+            wanted = event.wanted_free_bytes
+            return Trouble(event.message, event.remedy, help, wanted_free_bytes=wanted)
         case wire.Failed():
             return Trouble(event.message, event.remedy, _HELP.get(event.kind, "retry"), event.page)
         case wire.Bug():

@@ -45,6 +45,11 @@ def settings_file(data: Path) -> Path:
     return data / "settings.json"
 
 
+def disk_speeds_file(data: Path) -> Path:
+    """How fast disks read that a person had measured."""
+    return data / "disk-speeds.json"
+
+
 def window_file(data: Path) -> Path:
     """Window geometry (QSettings, INI)."""
     return data / "windows.ini"

@@ -106,4 +106,6 @@ _DOWNLOADS: Step = (
     ) STRICT""",
 )
 
-STEPS: tuple[Step, ...] = (_FIRST, _DOWNLOADS)
+_EARLIER: Step = ("ALTER TABLE download ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",)
+
+STEPS: tuple[Step, ...] = (_FIRST, _DOWNLOADS, _EARLIER)

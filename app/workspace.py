@@ -56,7 +56,7 @@ class Workspace(QObject):
         self.downloads = DownloadController(
             self.store, self.settings, self.keychain, models, install_command
         )
-        self.probe = DiskProbe(models)
+        self.probe = DiskProbe(models, paths.disk_speeds_file(folder))
         self.hub = HubQuery(self.settings, self.keychain, models, self.probe, install_command)
         self.installed = InstalledList(self.settings, models, self.probe)
         self.downloads.installed.connect(self.installed.refresh)

@@ -5,7 +5,7 @@
 The script is an object: for each source a list of plays, the n-th start takes the n-th, the last
 one repeats. A play is a list of steps:
 
-    "hold"       waits for Pause, Cancel or the end of its input, and does what they ask
+    "hold"       waits for Pause or the end of its input
     "done"       writes a manifest into the target and says Done
     "die"        is gone without a word (SIGKILL)
     "deaf"       hears nothing any more, not even the end of its input
@@ -15,7 +15,6 @@ Every command that is heard is appended to SCRIPT.log.
 
 import json
 import os
-import shutil
 import signal
 import sys
 import time
@@ -24,7 +23,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from engine.container.container import DENSE
+from engine.container.origin import Origin, write_origin
 from engine.install import protocol as wire
+
+ARRIVED = 100_000  # bytes that stand in the target
 
 
 def main(script: Path) -> None:
@@ -43,6 +46,8 @@ def main(script: Path) -> None:
     target = Path(getattr(command, "target", os.devnull))
     if isinstance(command, wire.Start):
         target.mkdir(parents=True, exist_ok=True)
+        write_origin(target, Origin(source, "container"))
+        (target / DENSE).write_bytes(bytes(ARRIVED))
     for step in plays[min(count, len(plays) - 1)]:
         play(step, target, log)
 
@@ -50,7 +55,7 @@ def main(script: Path) -> None:
 def play(step: Any, target: Path, log: Path) -> None:
     """One step."""
     if step == "hold":
-        hold(target, log)
+        hold(log)
     elif step == "done":
         (target / "manifest.json").write_text("{}")
         say(wire.Done(str(target), 1000))
@@ -62,15 +67,10 @@ def play(step: Any, target: Path, log: Path) -> None:
         say(wire.decode_event(json.dumps(step).encode()))
 
 
-def hold(target: Path, log: Path) -> None:
+def hold(log: Path) -> None:
     """Until something is asked."""
-    line = sys.stdin.buffer.readline()
-    note(log, line)
-    if line and isinstance(wire.decode_command(line), wire.Cancel):
-        shutil.rmtree(target)
-        say(wire.Discarded(700))
-    else:
-        say(wire.Paused("asked", "Paused.", "Everything that has arrived is kept."))
+    note(log, sys.stdin.buffer.readline())
+    say(wire.Paused("asked", "Paused.", "Everything that has arrived is kept."))
 
 
 def say(event: wire.Event) -> None:

@@ -6,6 +6,7 @@ They have the signals and methods of the real ones; `Calls` notes every method t
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from PySide6.QtCore import QObject, Signal
@@ -281,8 +282,14 @@ class FakeDownloads(Calls):
     def add(self, source: str, name: str, variant: str = "") -> None:
         self.note("add", source, name, variant)
 
+    def go_on(self, path: str, source: str, name: str) -> None:
+        self.note("go_on", path, source, name)
+
     def repair(self, path: str, source: str, name: str) -> None:
         self.note("repair", path, source, name)
+
+    def move(self, download_id: str, folder: Path) -> None:
+        self.note("move", download_id, folder)
 
     def pause(self, download_id: str) -> None:
         self.note("pause", download_id)

@@ -53,10 +53,12 @@ RUNNING = Download(
     "run", "Qwen3-Next 80B-A3B", "4-bit", "acme/Next", "/m/Next.qpack", "running", progress=HALF
 )
 FULL = Trouble(
-    "“Samsung T7” has 3.1 GB free, 34.2 GB still needed. Nothing is lost.",
-    "Free some space on it.",
-    "anyway",
+    "“Samsung T7” has 3.1 GB free, 34.2 GB still to come. Nothing is lost.",
+    "Free 31.1 GB, or choose a folder on another disk.",
+    "room",
+    wanted_free_bytes=38 * GB,
 )
+AWAY = Trouble("“Archive” is not connected. Nothing is lost.", "Connect it.", "volume")
 LICENCE = "https://huggingface.co/acme/Gated"
 
 
@@ -77,6 +79,7 @@ DOWNLOADS = (
         "Repacking", "running", progress=replace(HALF, phase="repacking", seconds_left=7500.0)
     ),
     download("Verifying", "running", progress=replace(HALF, phase="verifying")),
+    download("Moving", "running", progress=replace(HALF, phase="moving")),
     download("Beginning", "running", progress=Progress()),
     download(
         "Stalled",
@@ -89,6 +92,7 @@ DOWNLOADS = (
     download("Paused", "paused"),
     download("Cancelling", "cancelling"),
     failed("Full", FULL),
+    failed("Away", AWAY),
     failed("No token", Trouble("Its owners want to know who downloads it.", "", "token")),
     failed(
         "No licence",
@@ -175,6 +179,18 @@ def looked_up() -> QWidget:
     return made
 
 
+def gated() -> QWidget:
+    """A model that is handed out to known people only: among hits, and asked for by name."""
+    workspace = FakeWorkspace()
+    made = window(workspace)
+    made.search.setText("gated")
+    hits = (Hit("acme/Gated-35B", 12, True, ""), Hit("acme/Gated-80B", 7, True, ""))
+    workspace.hub.found.emit("gated", hits)
+    trouble = Trouble("Its licence is not accepted yet.", "Accept it on its page.", "page", LICENCE)
+    workspace.hub.failed.emit("acme/Gated-80B", trouble)
+    return made
+
+
 def token() -> QWidget:
     """The token sheet."""
     return TokenSheet(lambda token: None)
@@ -186,4 +202,5 @@ SCENES = {
     "models-states": states,
     "models-found": found,
     "models-not-found": looked_up,
+    "models-gated": gated,
 }

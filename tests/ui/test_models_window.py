@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QMenu, QMessageBox, QPushButton
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.download import Freed, Hit, Progress, Trouble
@@ -17,6 +17,7 @@ from app.ui.models_window.window import ModelsWindow
 from app.ui.theme import Role
 from tests.ui.fakes import GB, MODEL, FakeWorkspace
 from tests.ui.scenes_models import (
+    AWAY,
     DOWNLOADS,
     FULL,
     INSTALLED,
@@ -60,7 +61,9 @@ def test_every_state_has_its_words() -> None:
     )
     assert said["Paused"] == ("Paused · 19.3 of 44.8 GB", Role.SECONDARY)
     assert said["Waiting"][0] == "Waits for its turn"
-    assert said["Full"] == (f"{FULL.message} {FULL.remedy}", Role.WARNING)
+    assert said["Moving"][0] == "Moving what has arrived: 43 %"
+    full = f"{FULL.message} {FULL.remedy} It then goes on by itself."
+    assert said["Full"] == (full, Role.WARNING)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +109,33 @@ def test_the_menu_does_what_it_says(models: ModelsWindow, workspace: FakeWorkspa
     assert workspace.downloads.calls == [("resume", ("x", True))]
 
 
+def test_another_folder_can_be_chosen(
+    models: ModelsWindow, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
+    workspace.downloads.become(failed("x", FULL))
+    press(models, "Choose Folder…: x 4-bit")
+    (sheet,) = models.findChildren(QFileDialog)
+    assert sheet.windowTitle() == "Choose a Folder for “x”"
+    sheet.fileSelected.emit(str(tmp_path))
+    assert workspace.downloads.calls == [("move", ("x", tmp_path))]
+    sheet.close()
+
+
+def test_what_waits_for_its_disk_can_wait_elsewhere_or_no_longer(
+    models: ModelsWindow, workspace: FakeWorkspace
+) -> None:
+    workspace.downloads.become(failed("x", AWAY))
+    row = models.downloading.row("x")
+    assert row.acts() == ["Choose Folder…", "Try Again", "Pause", "Cancel", "Show in Folder"]
+    row.act("Pause")
+    assert workspace.downloads.calls == [("pause", ("x",))]
+
+
+def test_a_repair_stays_where_its_model_is(models: ModelsWindow, workspace: FakeWorkspace) -> None:
+    workspace.downloads.become(download("x", "failed", trouble=FULL, repair=True))
+    assert "Choose Folder…" not in models.downloading.row("x").acts()
+
+
 def test_a_full_disk_can_be_overruled(models: ModelsWindow, workspace: FakeWorkspace) -> None:
     workspace.downloads.become(failed("x", FULL))
     row = models.downloading.row("x")
@@ -141,6 +171,14 @@ def test_cancelling_a_repair_is_asked_first(models: ModelsWindow, workspace: Fak
     assert workspace.downloads.calls == [("cancel", ("x",))]
 
 
+def test_a_repair_that_has_not_begun_is_cancelled_without_a_question(
+    models: ModelsWindow, workspace: FakeWorkspace
+) -> None:
+    workspace.downloads.become(download("x", "queued", repair=True, progress=Progress()))
+    models.downloading.row("x").act("Cancel")
+    assert workspace.downloads.calls == [("cancel", ("x",))]
+
+
 def test_the_catalogue_offers_what_is_not_here(
     models: ModelsWindow, workspace: FakeWorkspace
 ) -> None:
@@ -170,7 +208,7 @@ def test_installed_models(models: ModelsWindow, workspace: FakeWorkspace) -> Non
     models.installed.row("/m/half").act("Go On")
     assert workspace.downloads.calls == [
         ("repair", ("/m/8", "acme/8bit", "Qwen3.6-35B-A3B-8bit")),
-        ("add", ("a/h", "Half", "")),
+        ("go_on", ("/m/half", "a/h", "Half")),
     ]
 
 
@@ -239,6 +277,54 @@ def test_a_hit_is_looked_at_and_downloaded(models: ModelsWindow, workspace: Fake
     assert workspace.hub.calls == [("look_up", ("acme/Whole",))]
     assert workspace.downloads.names() == ["add"]
     assert models.found.order() == []
+
+
+def test_a_hit_that_wants_a_token_asks_for_it(
+    models: ModelsWindow, workspace: FakeWorkspace
+) -> None:
+    hits = (Hit("acme/Gated", 12, True, ""), Hit("acme/Open", 12, False, ""))
+    workspace.hub.found.emit("acme", hits)
+    assert models.found.row("acme/Gated").acts() == ["Enter Token…", "Details"]
+    assert models.found.row("acme/Open").acts() == ["Details"]
+    models.found.row("acme/Gated").act("Enter Token…")
+    enter(models, "hf_1")
+    assert workspace.keychain.token == "hf_1"
+    assert workspace.hub.calls == [("look_up", ("acme/Gated",))]
+    workspace.hub.found.emit("acme", hits)
+    assert models.found.row("acme/Gated").acts() == ["Details"]
+
+
+def enter(models: ModelsWindow, token: str) -> None:
+    """Fill in the token sheet."""
+    (sheet,) = models.findChildren(TokenSheet)
+    sheet.field.setText(token)
+    sheet.accept()
+
+
+@pytest.mark.parametrize("among_hits", [True, False])
+@pytest.mark.parametrize(
+    ("trouble", "acts"),
+    [
+        (Trouble("Who are you?", "", "token"), ["Enter Token…", "Try Again"]),
+        (Trouble("Accept it.", "", "page", "https://hub/a"), ["Open Page…", "Try Again"]),
+    ],
+)
+def test_a_refused_question_has_the_button_that_helps(
+    models: ModelsWindow,
+    workspace: FakeWorkspace,
+    trouble: Trouble,
+    acts: list[str],
+    among_hits: bool,
+) -> None:
+    if among_hits:
+        hits = (Hit("acme/Gated", 12, True, ""), Hit("acme/Open", 12, False, ""))
+        workspace.hub.found.emit("acme", hits)
+    workspace.hub.failed.emit("acme/Gated", trouble)
+    row = models.found.row("acme/Gated")
+    assert (row.detail(), row.acts()) == (trouble.message, acts)
+    assert len(models.found.order()) == (2 if among_hits else 1)
+    row.act("Try Again")
+    assert workspace.hub.calls == [("look_up", ("acme/Gated",))]
 
 
 def test_no_answer_is_said_and_goes_with_the_question(

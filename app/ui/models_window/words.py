@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.download import Download, Fits, Hit, Installed, Offer, Progress
+from app.download import Download, Fits, Hit, Installed, Offer, Progress, Trouble
 from app.ui import figures
 from app.ui.theme import Role
 
@@ -14,7 +14,7 @@ def download_line(download: Download) -> tuple[str, Role]:
     """One line on where a download stands, and its colour."""
     trouble, progress = download.trouble, download.progress
     if download.state == "failed" and trouble is not None:
-        return f"{trouble.message} {trouble.remedy}".strip(), Role.WARNING
+        return trouble_line(trouble), Role.WARNING
     if download.state == "queued":
         return _with_bytes(translate("models", "Waits for its turn"), progress), Role.SECONDARY
     if download.state == "pausing":
@@ -28,11 +28,21 @@ def download_line(download: Download) -> tuple[str, Role]:
     return _running(progress), Role.SECONDARY
 
 
+def trouble_line(trouble: Trouble) -> str:
+    """What happened, what to do, and what then happens."""
+    parts = [trouble.message, trouble.remedy]
+    if trouble.help in ("room", "volume"):
+        parts.append(translate("models", "It then goes on by itself."))
+    return " ".join(part for part in parts if part)
+
+
 def _running(progress: Progress) -> str:
     if not progress.total:
         return translate("models", "Asking what is to be fetched…")
-    if progress.phase == "verifying":
-        words = translate("models", "Verifying: %1")
+    if progress.phase in ("moving", "verifying"):
+        moving = translate("models", "Moving what has arrived: %1")
+        verifying = translate("models", "Verifying: %1")
+        words = moving if progress.phase == "moving" else verifying
         return words.replace("%1", figures.share(progress.done / progress.total))
     parts = [figures.memory_of(progress.done, progress.total)]
     if progress.phase == "repacking":
