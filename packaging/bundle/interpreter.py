@@ -56,10 +56,15 @@ def copy_interpreter(prefix: Path, bundle: Bundle) -> None:
 
 
 def _forget_prefix(prefix: Path, bundle: Bundle) -> None:
-    """Where it was installed is written into it, also into its code: put slashes, as many bytes."""
+    """Where it was installed is written into it, also into its code: put as many slashes.
+
+    The last folder's name stays: linkers keep a string that ends another one only once, and this
+    one may end with the version.
+    """
+    parent, name = bytes(prefix.parent), prefix.name.encode()
     for file in (bundle.libpython, *bundle.stdlib.rglob("*")):
         if file.is_file():
             data = file.read_bytes()
-            fresh = data.replace(bytes(prefix), b"/" * len(bytes(prefix)))
+            fresh = data.replace(bytes(prefix), b"/" * len(parent) + b"/" + name)
             if fresh != data:
                 file.write_bytes(fresh)
