@@ -1,9 +1,9 @@
 """IdleUnload: ends an engine process that nobody has asked anything for some time.
 
 The next question starts it again. A process without a model, which only made a plan, goes after a
-minute; one whose model was loaded with other kernels than are chosen now, as soon as it is idle.
-What the engine does is looked at anew whenever it changes: there is no state of our own but a
-clock. Threading: lives on the UI thread.
+minute, unless it listens to other programs; one whose model was loaded with other kernels than are
+chosen now, as soon as it is idle. What the engine does is looked at anew whenever it changes: there
+is no state of our own but a clock. Threading: lives on the UI thread.
 """
 
 from PySide6.QtCore import QObject, QTimer
@@ -74,7 +74,8 @@ class IdleUnload(QObject):
     def _wait_ms(self) -> int | None:
         """How long the process may stay idle from now on; None while it may not go."""
         state = self._engine.state
-        works = state.answering is not None or not self._answers.is_idle
+        serves = state.serving.answering or state.serving.waiting > 0
+        works = serves or state.answering is not None or not self._answers.is_idle
         if self._closed or state.process != "running" or state.model == "loading" or works:
             return None
         if state.model == "loaded" and state.plain == self._settings.settings.own_kernels:
@@ -82,5 +83,5 @@ class IdleUnload(QObject):
         if self._holders:
             return None
         if state.model == "none":
-            return SPARE_MS
+            return None if state.serving.url else SPARE_MS
         return self._settings.settings.unload_after_min * self._minute_ms or None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QCoreApplication
 
 from app.conversation import Activity
-from app.engine_state import EngineState, pause_of
+from app.engine_state import EngineState, KernelReport, pause_of
 from app.ui import figures
 from app.ui.theme import Role
 
@@ -29,14 +29,23 @@ def condition(state: EngineState, activity: Activity | None = None) -> Condition
         )
     if state.model == "none":
         return _without_model(state)
-    if state.answering is None:
+    if state.answering is None and not state.serving.answering:
         return Condition(translate("engine", "Ready"), Role.READY)
     pause, _ = pause_of(state)
     if pause == "memory":
         return Condition(translate("engine", "Waiting for memory"), Role.WARNING)
     if pause == "heat":
         return Condition(translate("engine", "Waiting to cool"), Role.WARNING)
+    if state.serving.answering:
+        return Condition(_serving(state), Role.READY)
     return Condition(_answering(activity), Role.READY)
+
+
+def _serving(state: EngineState) -> str:
+    """One answer at a time: the person's own question may wait for a program's."""
+    if state.answering is not None:
+        return translate("engine", "Waiting: another program is being answered")
+    return translate("engine", "Answering another program")
 
 
 def condition_of(model_path: str, state: EngineState) -> Condition:
@@ -82,6 +91,24 @@ def pressure(state: EngineState) -> Condition:
         "critical": Condition(translate("engine", "Memory pressure: critical"), Role.ERROR),
     }
     return conditions[state.pressure]
+
+
+def kernels(report: KernelReport | None) -> str:
+    """What computes the loaded model, in one sentence."""
+    if report is None:
+        return translate("engine", "What computes is known once a model is loaded.")
+    kinds = {
+        "metal": translate("engine", "Computed by Martlet's own GPU kernels (%1)."),
+        "native": translate("engine", "Computed by Martlet's native core, on the CPU (%1)."),
+        "plain": translate("engine", "Computed by MLX's own operations, on the CPU (%1).")
+        if report.device == "cpu"
+        else translate("engine", "Computed by MLX's own operations, on the GPU (%1)."),
+    }
+    words = kinds[report.kind].replace("%1", report.activations)
+    off = ", ".join(shader.group for shader in report.shaders if not shader.on)
+    if off:
+        words += " " + translate("engine", "Switched off: %1; see Diagnostics.").replace("%1", off)
+    return words
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,9 @@ class Role(Enum):
     CORE = auto()  # dense core; computing
     EXPERTS = auto()  # expert pool; hit rate
     CONVERSATION = auto()  # state and cache
+    STAGING = auto()  # experts on their way
+    SCRATCH = auto()  # temporaries
+    RUNTIME = auto()  # the interpreter and its libraries
     DISK = auto()  # waiting for disk
     FREE = auto()  # what is left of the budget
 
@@ -142,6 +145,9 @@ def _scheme(palette: QPalette) -> dict[Role, QColor]:
         Role.CORE: QColor("#5b8def"),
         Role.EXPERTS: QColor("#35b09c"),
         Role.CONVERSATION: QColor("#b48ade"),
+        Role.STAGING: QColor("#e0a458"),
+        Role.SCRATCH: QColor("#d9788c"),
+        Role.RUNTIME: QColor("#8a94a6"),
         Role.DISK: QColor("#b48ade"),
         Role.FREE: mix(base, text, 0.16),
     }

@@ -48,4 +48,21 @@
         </translation>
     </message>
 </context>
+<context>
+    <name>EngineRows</name>
+    <message numerus="yes">
+        <source>After %n minute(s) without a question</source>
+        <translation>
+            <numerusform>After one minute without a question</numerusform>
+            <numerusform>After %n minutes without a question</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>After %n hour(s) without a question</source>
+        <translation>
+            <numerusform>After one hour without a question</numerusform>
+            <numerusform>After %n hours without a question</numerusform>
+        </translation>
+    </message>
+</context>
 </TS>

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.engine_state import EngineState, ServingState
 from app.idle_unload import IdleUnload
 from app.workspace import Workspace
 from tests.app.conftest import Heard, WaitFor
@@ -123,3 +125,18 @@ def test_a_process_that_only_planned_is_ended(
     wait_for(lambda: planned.told and engine.state.process == "stopped")
     assert planned.last.ledger.total_bytes == 10**8
     assert engine.state.death is None
+
+
+def test_a_process_that_serves_others_stays_without_a_model(
+    make: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make()
+    engine, idle = workspace.engine, workspace.idle_unload
+    serving = ServingState("http://127.0.0.1:8080/v1")
+    monkeypatch.setattr(engine, "_state", EngineState("running", 1, serving=serving))
+    assert idle._wait_ms() is None
+    busy = replace(engine.state, model="loaded", serving=replace(serving, answering=True))
+    monkeypatch.setattr(engine, "_state", busy)
+    assert idle._wait_ms() is None
+    monkeypatch.setattr(engine, "_state", replace(busy, serving=serving))
+    assert idle._wait_ms() == MINUTE_MS

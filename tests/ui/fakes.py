@@ -22,7 +22,16 @@ from app.conversation import (
     TitleSource,
 )
 from app.download import Download
-from app.engine_state import EngineState, EngineStats, MemoryPlan, ModelFacts
+from app.engine_state import (
+    EngineState,
+    EngineStats,
+    KernelReport,
+    Ledger,
+    MemoryPlan,
+    ModelFacts,
+    Planned,
+    ShaderReport,
+)
 from app.settings import Settings
 from app.workspace import Workspace
 from tests.ui.fake_chat import FakeChat
@@ -70,6 +79,7 @@ class FakeEngine(Calls):
     stats_sampled = Signal(object)
     memory_changed = Signal(object)
     storage_changed = Signal(object)
+    planned = Signal(object)
     died = Signal(object)
     bug_found = Signal(str)
     failed = Signal(object)
@@ -96,6 +106,9 @@ class FakeEngine(Calls):
 
     def go_on(self) -> None:
         self.note("go_on")
+
+    def plan(self, path: str, memory_bytes: int | None = None) -> None:
+        self.note("plan", path, memory_bytes)
 
 
 class FakeModelWatch(QObject):
@@ -414,5 +427,22 @@ def loaded_state(**changes: Any) -> EngineState:
     )
     plan = MemoryPlan(3 * GB, int(1.4 * GB), int(0.9 * GB), int(0.2 * GB), int(0.1 * GB), 70)
     stats = EngineStats(int(2.6 * GB), 0.71, 2.9 * GB, 85.0, 22.0)
-    state = EngineState("running", 1, "loaded", MODEL, 1.0, facts, plan, None, stats)
+    kernels = KernelReport("metal", "gpu", "bfloat16", (ShaderReport("moe", True),))
+    state = EngineState("running", 1, "loaded", MODEL, 1.0, facts, plan, kernels, stats=stats)
     return replace(state, **changes)
+
+
+def planned(**changes: Any) -> Planned:
+    """What that model would take, of 6 GB that are free."""
+    ledger = Ledger(
+        core_bytes=int(1.4 * GB),
+        state_bytes=int(0.2 * GB),
+        expert_bytes=int(0.9 * GB),
+        staging_bytes=int(0.06 * GB),
+        scratch_bytes=int(0.3 * GB),
+        runtime_bytes=int(0.14 * GB),
+        slots_per_layer=70,
+        expert_count=256,
+    )
+    made = Planned(MODEL, None, ledger, 6 * GB, int(2.2 * GB), int(5.4 * GB))
+    return replace(made, **changes)

@@ -29,7 +29,15 @@ from app.ui.settings.privacy import PrivacyPage
 from app.ui.settings.window import SettingsWindow
 from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import answer, user
-from tests.ui.fakes import GB, MODEL, FakeLibrary, FakeWorkspace, conversation, loaded_state
+from tests.ui.fakes import (
+    GB,
+    MODEL,
+    FakeLibrary,
+    FakeWorkspace,
+    conversation,
+    loaded_state,
+    planned,
+)
 from tests.ui.scenes_models import SCENES as MODELS_SCENES
 from tests.ui.scenes_models import token
 from tests.ui.scenes_transcript import SCENES as TRANSCRIPT_SCENES
@@ -301,12 +309,29 @@ def _page(make: Callable[[FakeWorkspace], SettingsPage]) -> Callable[[], QWidget
         workspace.engine.state = loaded_state()
         made = make(workspace)
         made.workspace_kept = workspace  # type: ignore[attr-defined]
+        workspace.engine.planned.emit(planned(memory_bytes=3 * GB))
         return made
 
     return page
 
 
+def refused() -> QWidget:
+    """Nothing is loaded, and what was chosen does not fit."""
+    workspace = FakeWorkspace()
+    workspace.settings.update(model=MODEL, memory_bytes=5 * GB)
+    page = MemoryPage(workspace.settings, workspace.engine, Path("/models"))  # type: ignore[arg-type]
+    page.workspace_kept = workspace  # type: ignore[attr-defined]
+    plan = planned(memory_bytes=5 * GB, free_bytes=int(2.6 * GB))
+    assert plan.ledger is not None
+    larger = replace(plan.ledger, expert_bytes=int(2.9 * GB), slots_per_layer=225)
+    message = "This plan takes 5.0 GB of memory; 2.6 GB are free."
+    remedy = "Allow at most 2.6 GB for it, or close other apps."
+    workspace.engine.planned.emit(replace(plan, ledger=larger, message=message, remedy=remedy))
+    return page
+
+
 PAGE = (680, 480)
+TALL_PAGE = (680, 600)
 SHORT = "Memory is critically short, so the answer waits. Close other apps, or continue."
 HOT = "The machine is too hot, so the answer waits. It goes on when it has cooled."
 
@@ -335,8 +360,9 @@ SCENES: list[Scene] = [
     Scene(
         "settings-memory",
         _page(lambda w: MemoryPage(w.settings, w.engine, Path("/models"))),  # type: ignore[arg-type]
-        PAGE,
+        TALL_PAGE,
     ),
+    Scene("settings-memory-refused", refused, TALL_PAGE),
     Scene("settings-answering", _page(lambda w: AnsweringPage(w.settings)), (680, 640)),  # type: ignore[arg-type]
     Scene("settings-privacy", _page(lambda w: PrivacyPage()), PAGE),
     Scene(

@@ -7,15 +7,17 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox
 from pytestqt.qtbot import QtBot
 
+from app.engine_state import KernelReport
 from app.settings import Preset, Sampling
 from app.ui.settings.answering import AnsweringPage
+from app.ui.settings.engine_rows import EngineRows
 from app.ui.settings.folders import FoldersPage
 from app.ui.settings.general import GeneralPage
 from app.ui.settings.memory import STEP_BYTES, MemoryPage
 from app.ui.settings.page import SettingsPage
 from app.ui.settings.privacy import PrivacyPage
 from app.ui.settings.window import SettingsWindow
-from tests.ui.fakes import GB, MODEL, FakeEngine, FakeSettings, loaded_state
+from tests.ui.fakes import GB, MODEL, FakeEngine, FakeSettings, loaded_state, planned
 
 
 @pytest.fixture
@@ -91,12 +93,74 @@ def test_target_is_kept_and_told_to_the_engine_when_released(
 def test_target_says_what_it_means(
     memory: MemoryPage, store: FakeSettings, engine: FakeEngine
 ) -> None:
-    assert "Load a model" in memory._meaning.text()
     store.update(memory_bytes=3 * GB)
     engine.become(**{f: getattr(loaded_state(), f) for f in ("model", "plan", "facts", "stats")})
     words = memory._meaning.text()
     assert "of 256 experts" in words
     assert "tokens/s" in words
+
+
+def test_plan_is_shown_before_anything_is_loaded(
+    qtbot: QtBot, memory: MemoryPage, store: FakeSettings, engine: FakeEngine
+) -> None:
+    store.update(model=MODEL)
+    memory.show()
+    qtbot.waitUntil(lambda: engine.calls == [("plan", (MODEL, None))])
+    engine.planned.emit(planned())
+    assert memory._plan._words.text() == "Takes 3.0 GB of the 6.0 GB that are free."
+    assert memory._meaning.text() == "Keeps 70 of 256 experts of each layer in memory."
+    assert memory._target.minimum() * STEP_BYTES >= 2.2 * GB
+    assert memory._target.maximum() * STEP_BYTES <= 5.5 * GB
+
+
+def test_plan_follows_the_slider_and_what_is_late_is_dropped(
+    qtbot: QtBot, memory: MemoryPage, store: FakeSettings, engine: FakeEngine
+) -> None:
+    store.update(model=MODEL, memory_bytes=3 * GB)
+    memory.show()
+    qtbot.waitUntil(lambda: engine.calls == [("plan", (MODEL, 3 * GB))])
+    memory._target.setSliderDown(True)
+    memory._target.setSliderPosition(25)
+    qtbot.waitUntil(lambda: engine.calls[-1] == ("plan", (MODEL, 25 * STEP_BYTES)))
+    engine.planned.emit(planned(memory_bytes=3 * GB))
+    assert memory._plan._words.text() == "Looking at the model…"
+    engine.planned.emit(planned(memory_bytes=25 * STEP_BYTES))
+    assert memory._plan._words.text().startswith("Takes 3.0 GB")
+    memory._target.setSliderDown(False)
+
+
+def test_plan_is_made_anew_when_memory_was_given_back(
+    qtbot: QtBot, memory: MemoryPage, store: FakeSettings, engine: FakeEngine
+) -> None:
+    store.update(model=MODEL)
+    memory.show()
+    qtbot.waitUntil(lambda: len(engine.calls) == 1)
+    engine.become(model="loading", model_path=MODEL)
+    engine.become(model="loaded")
+    qtbot.waitUntil(lambda: len(engine.calls) == 2)
+    engine.become(pressure="warning")
+    engine.become(model="none", model_path="")
+    qtbot.waitUntil(lambda: len(engine.calls) == 3)
+
+
+def test_engine_gives_memory_back_after_a_time(memory: MemoryPage, store: FakeSettings) -> None:
+    rows = memory.findChild(EngineRows)
+    assert rows._unload_after.currentData() == 30
+    pick_text(rows._unload_after, "After 4 hour(s) without a question")
+    assert store.settings.unload_after_min == 240
+    pick_text(rows._unload_after, "Never")
+    assert store.settings.unload_after_min == 0
+
+
+def test_own_kernels_can_be_switched_off_and_the_truth_is_told(
+    memory: MemoryPage, store: FakeSettings, engine: FakeEngine
+) -> None:
+    rows = memory.findChild(EngineRows)
+    assert rows._kernels.text() == "What computes is known once a model is loaded."
+    rows._own_kernels.click()
+    assert not store.settings.own_kernels
+    engine.become(kernels=KernelReport("native", "cpu", "float32"))
+    assert rows._kernels.text() == "Computed by Martlet's native core, on the CPU (float32)."
 
 
 def test_target_keeps_within_what_the_model_can_use(memory: MemoryPage, engine: FakeEngine) -> None:
