@@ -60,7 +60,7 @@ class HostedModel:
     ) -> None:
         self._model = model
         self._session = ChatSession(model, shelf=shelf, text=text, between=self._look)
-        self._idle_since: float | None = None  # None while it answers
+        self._idle_since: float | None = None  # None while it answers, and once all is shelved
         pressure = Pressure()
         self._source = open_source(pressure.on_pressure)
         self._keeper = MemoryKeeper(model, self._session.live, pressure)
@@ -183,12 +183,22 @@ class HostedModel:
         self._model.close()
 
     def _watch(self, answer: Iterator[events.Event]) -> Iterator[events.Event]:
-        """A read that fails makes the storage watch look for the files' return."""
+        """Around each answer. A read that fails makes the watch look for the files' return."""
+        self._idle_since = None
         try:
             yield from answer
         except ReadFailed as failure:
             self._storage.failed(failure)
             raise
+        finally:
+            self._idle_since = time.monotonic()
+
+    def _shelve_when_idle(self) -> None:
+        """One snapshot a look: a question that comes now waits for one write at most."""
+        idle = self._idle_since
+        if idle is not None and time.monotonic() - idle >= SHELVE_AFTER_S:
+            if not self._session.live.shelve_one():
+                self._idle_since = None
 
     def _look(self) -> None:
         change = self._keeper.tend()
