@@ -62,7 +62,7 @@ def test_every_state_has_its_words() -> None:
     assert said["Paused"] == ("Paused · 19.3 of 44.8 GB", Role.SECONDARY)
     assert said["Waiting"][0] == "Waits for its turn"
     assert said["Moving"][0] == "Moving what has arrived: 43 %"
-    full = f"{FULL.message} {FULL.remedy} It then goes on by itself."
+    full = f"Paused: {FULL.message}\n{FULL.remedy} It then goes on by itself."
     assert said["Full"] == (full, Role.WARNING)
 
 

@@ -34,7 +34,7 @@ class DownloadSection(Section):
         row.show_detail(text, role)
         progress = download.progress
         share = progress.done / progress.total if progress.total else 0.0
-        row.show_progress(share, Role.WARNING if role == Role.WARNING else Role.ACCENT)
+        row.show_progress(share, _bar_role(download, role))
         row.set_acts(self._acts(download))
 
     def _acts(self, download: Download) -> list[Act]:
@@ -48,7 +48,7 @@ class DownloadSection(Section):
             acts += self._helping(download)
         if download.state != "cancelling":
             acts.append(Act(self.tr("Cancel"), lambda: self._cancel(download)))
-        if download.progress.done:
+        if download.progress.done and download.state != "cancelling":
             show = lambda: reveal(Path(download.target).parent)  # noqa: E731
             acts.append(Act(self.tr("Show in Folder"), show, in_menu=True))
         return acts
@@ -90,3 +90,10 @@ class DownloadSection(Section):
         question = self.tr("Delete “%1”?").replace("%1", download.name)
         detail = self.tr("Its repair has begun; without it the model cannot be used.")
         sheets.ask(self, question, detail, self.tr("Delete"), lambda: cancel(download.id))
+
+
+def _bar_role(download: Download, text_role: Role) -> Role:
+    """The accent is for what moves."""
+    if text_role == Role.WARNING:
+        return text_role
+    return Role.ACCENT if download.state == "running" else Role.TERTIARY

@@ -45,7 +45,8 @@ class ModelsWindow(QWidget):
         self._coming: frozenset[tuple[str, str]] = frozenset()  # sources and targets
         self.search = SearchField(self.tr("Search for models"))
         self.search.setPlaceholderText(self.tr("Search Hugging Face, or paste a link"))
-        self.search.setFixedWidth(82 * SPACE)
+        self.search.setMinimumWidth(44 * SPACE)
+        self.search.setMaximumWidth(82 * SPACE)
         self.disk = Label(role=Role.SECONDARY)
         self.measure = QuietButton(self, text=self.tr("Measure Speed"), font=theme.font())
         self.said = Label(role=Role.SECONDARY, wrap=True)
@@ -185,8 +186,8 @@ class ModelsWindow(QWidget):
         line.setContentsMargins(SIDE, 2 * SPACE, SIDE, 2 * SPACE)
         line.setSpacing(6 * SPACE)
         line.addWidget(Label(self.tr("Models"), weight=QFont.Weight.DemiBold))
-        line.addWidget(self.search)
-        line.addStretch(1)
+        line.addWidget(self.search, 1)
+        line.addStretch(0)
         line.addWidget(self.disk)
         line.addWidget(self.measure)
         return header

@@ -29,11 +29,12 @@ def download_line(download: Download) -> tuple[str, Role]:
 
 
 def trouble_line(trouble: Trouble) -> str:
-    """What happened, what to do, and what then happens."""
-    parts = [trouble.message, trouble.remedy]
-    if trouble.help in ("room", "volume"):
-        parts.append(translate("models", "It then goes on by itself."))
-    return " ".join(part for part in parts if part)
+    """What happened, and what to do. What waits for its disk says first that it does."""
+    if trouble.help not in ("room", "volume"):
+        return f"{trouble.message} {trouble.remedy}".strip()
+    paused = translate("models", "Paused: %1").replace("%1", trouble.message)
+    then = translate("models", "It then goes on by itself.")
+    return f"{paused}\n{trouble.remedy} {then}"
 
 
 def _running(progress: Progress) -> str:
