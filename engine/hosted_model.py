@@ -195,10 +195,11 @@ class HostedModel:
 
     def _shelve_when_idle(self) -> None:
         """One snapshot a look: a question that comes now waits for one write at most."""
-        idle = self._idle_since
-        if idle is not None and time.monotonic() - idle >= SHELVE_AFTER_S:
-            if not self._session.live.shelve_one():
-                self._idle_since = None
+        since = self._idle_since
+        if since is None or time.monotonic() - since < SHELVE_AFTER_S:
+            return
+        if not self._session.live.shelve_one():
+            self._idle_since = None
 
     def _look(self) -> None:
         change = self._keeper.tend()

@@ -87,8 +87,7 @@ def test_a_hosted_model_bears_it(
         options = GenerationOptions(temperature=0, max_tokens=4)
         for _ in range(count):
             ids = [next(prompts) for _ in range(8)]
-            with hosted._watched():
-                list(hosted._session.complete(ids, options, text=False))
+            list(hosted._watch(hosted._session.complete(ids, options, text=False)))
 
     answer(1)
     layer = folder / "packed_experts/layer_02.bin"
