@@ -50,6 +50,11 @@ def disk_speeds_file(data: Path) -> Path:
     return data / "disk-speeds.json"
 
 
+def loaded_file(data: Path) -> Path:
+    """Says that a model is in memory, while one is."""
+    return data / "loaded.json"
+
+
 def window_file(data: Path) -> Path:
     """Window geometry (QSettings, INI)."""
     return data / "windows.ini"

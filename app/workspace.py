@@ -26,6 +26,7 @@ from app.installed_list import InstalledList
 from app.keychain import Keychain
 from app.library_controller import LibraryController
 from app.model_watch import ModelWatch
+from app.safe_start import SafeStart
 from app.settings_store import SettingsStore
 from app.title_writer import TitleWriter
 
@@ -46,6 +47,7 @@ class Workspace(QObject):
         self.store = ChatStore(folder)
         self.engine = EngineClient(engine_command)
         self.model_watch = ModelWatch(self.engine)
+        self.safe_start = SafeStart(self.engine, paths.loaded_file(folder))
         self.answers = AnswerQueue(self.store, self.engine, self.settings)
         self.idle_unload = IdleUnload(self.engine, self.answers, self.settings)
         self.library = LibraryController(self.store, self.answers)
@@ -88,6 +90,7 @@ class Workspace(QObject):
         self.idle_unload.close()
         self.model_watch.close()
         self.engine.close()
+        self.safe_start.close()
         self.store.close()
         self.awake.release()
 

@@ -189,9 +189,13 @@ class Application(QObject):
             self._workspace.settings.update(model=path)
 
     def _load_model(self) -> None:
-        """Only if the person asked for it: a model may be most of what the machine can hold."""
+        """Only if the person asked for it: a model may be most of what the machine can hold.
+
+        Not after the computer went down with one in memory: then the person is asked.
+        """
         settings = self._workspace.settings.settings
-        if settings.load_at_start and settings.model:
+        is_safe = self._workspace.safe_start.suspicion is None
+        if settings.load_at_start and settings.model and is_safe:
             self._workspace.engine.load(settings.model, settings.memory_bytes)
 
     # Windows

@@ -8,6 +8,8 @@ from PySide6.QtCore import QObject
 from app.conversation import Failure
 from app.engine_state import EngineDeath, EngineState, MemoryNote, StorageNote, pause_of
 from app.installed_models import model_name
+from app.safe_start import Suspicion
+from app.ui import figures
 from app.ui.banner import BannerAction, BannerArea, Kind
 from app.ui.commands.model import ModelCommands
 from app.workspace import Workspace
@@ -33,7 +35,37 @@ class EngineNotices(QObject):
         self._engine.memory_changed.connect(self._on_memory)
         self._engine.storage_changed.connect(self._on_storage)
         workspace.model_watch.returned.connect(self._on_returned)
+        workspace.safe_start.settled.connect(self._on_settled)
+        if workspace.safe_start.suspicion is not None:
+            self._ask_for_less(workspace.safe_start.suspicion)
         self._on_engine(self._engine.state)
+
+    def _ask_for_less(self, suspicion: Suspicion) -> None:
+        """The computer went down with a model in memory: nothing is loaded before this is read."""
+        words = (
+            self.tr("The computer crashed while “%1” was in memory, so it was not loaded again.")
+            if suspicion.crashed
+            else self.tr(
+                "The computer went down while “%1” was in memory, so it was not loaded again."
+            )
+        )
+        path, smaller = suspicion.model, suspicion.smaller_bytes
+        actions = []
+        if smaller is not None:
+            less = self.tr("Load with %1").replace("%1", figures.memory(smaller))
+            actions.append(BannerAction(less, lambda: self._load_with(path, smaller)))
+        before = self._settings.settings.memory_bytes
+        as_before = BannerAction(self.tr("Load as Before"), lambda: self._engine.load(path, before))
+        words = words.replace("%1", model_name(path))
+        self._banners.show_banner("safe start", "warning", words, [*actions, as_before])
+
+    def _load_with(self, path: str, memory_bytes: int) -> None:
+        """From now on with so much memory."""
+        self._settings.update(memory_bytes=memory_bytes)
+        self._engine.load(path, memory_bytes)
+
+    def _on_settled(self) -> None:
+        self._banners.hide_banner("safe start")
 
     def _on_engine(self, state: EngineState) -> None:
         self._show_death(state)

@@ -32,6 +32,7 @@ from app.engine_state import (
     Planned,
     ShaderReport,
 )
+from app.safe_start import Suspicion
 from app.settings import Settings
 from app.workspace import Workspace
 from tests.ui.fake_chat import FakeChat
@@ -115,6 +116,16 @@ class FakeModelWatch(QObject):
     """A disk that comes back when a test says so."""
 
     returned = Signal(str)
+
+
+class FakeSafeStart(QObject):
+    """A computer that did not go down, unless a test says so."""
+
+    settled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.suspicion: Suspicion | None = None
 
 
 class FakeStore(QObject):
@@ -386,6 +397,7 @@ class FakeWorkspace(QObject):
         self.settings = FakeSettings()
         self.engine = FakeEngine()
         self.model_watch = FakeModelWatch()
+        self.safe_start = FakeSafeStart()
         self.library = FakeLibrary()
         self.store = FakeStore()
         self.downloads = FakeDownloads()

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app import paths
 from app.conversation import Failure, Library
+from app.safe_start import Suspicion
 from app.ui import theme
 from app.ui.application import Application
 from app.ui.crash_sheet import CrashSheet
@@ -220,6 +221,18 @@ def test_model_is_loaded_at_the_start_where_it_is_wanted(
     workspace.settings.update(load_at_start=True, model=MODEL, memory_bytes=7)
     application = started(workspace, data)
     qtbot.waitUntil(lambda: workspace.engine.calls == [("load", (MODEL, 7))])
+    end(application)
+
+
+def test_model_is_not_loaded_after_the_computer_went_down(
+    qtbot: QtBot, workspace: FakeWorkspace, data: Path
+) -> None:
+    workspace.settings.update(load_at_start=True, model=MODEL)
+    workspace.safe_start.suspicion = Suspicion(MODEL, True, 2_000_000_000)
+    application = started(workspace, data)
+    qtbot.wait(1)
+    assert workspace.engine.calls == []
+    assert application.windows[0].banners.banner("safe start") is not None
     end(application)
 
 

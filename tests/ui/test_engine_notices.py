@@ -12,7 +12,8 @@ from shiboken6 import isValid
 
 from app.blocks.typesetter import Typesetter
 from app.conversation import Failure
-from app.engine_state import EngineStats, MemoryNote, StorageNote
+from app.engine_state import EngineState, EngineStats, MemoryNote, StorageNote
+from app.safe_start import Suspicion
 from app.ui.banner import Banner
 from app.ui.main_window import MainWindow
 from app.ui.menus import Menus
@@ -126,3 +127,30 @@ def test_a_model_that_was_away_can_be_loaded(
     assert banner(window, "files").accessibleName() == "“a” is there again."
     qtbot.mouseClick(buttons(window, "files")["Load"], Qt.MouseButton.LeftButton)
     assert workspace.engine.calls == [("load", ("/Volumes/T7/a.qpack", None))]
+
+
+def test_after_the_computer_went_down_less_is_offered(
+    qtbot: QtBot, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
+    workspace.engine.state = EngineState()
+    workspace.safe_start.suspicion = Suspicion("/m/a.qpack", False, 2_500_000_000)
+    window = MainWindow(workspace.real, Menus(lambda name: None), Typesetter(), tmp_path)
+    words = banner(window, "safe start").accessibleName()
+    assert words == "The computer went down while “a” was in memory, so it was not loaded again."
+    assert list(buttons(window, "safe start")) == ["Load with 2.5 GB", "Load as Before"]
+    qtbot.mouseClick(buttons(window, "safe start")["Load with 2.5 GB"], Qt.MouseButton.LeftButton)
+    assert workspace.engine.calls == [("load", ("/m/a.qpack", 2_500_000_000))]
+    assert workspace.settings.settings.memory_bytes == 2_500_000_000
+    window.close()
+
+
+def test_after_a_crash_in_the_middle_of_a_load_no_figure_is_made_up(
+    qtbot: QtBot, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
+    workspace.safe_start.suspicion = Suspicion("/m/a.qpack", True, None)
+    window = MainWindow(workspace.real, Menus(lambda name: None), Typesetter(), tmp_path)
+    assert "crashed" in banner(window, "safe start").accessibleName()
+    assert list(buttons(window, "safe start")) == ["Load as Before"]
+    workspace.safe_start.settled.emit()
+    assert window.banners.banner("safe start") is None
+    window.close()
