@@ -1,4 +1,4 @@
-"""The command line: `martlet chat|generate|serve|pull|models|remove|repack|verify|info|doctor`.
+"""The command line: `martlet chat|generate|serve|bench|pull|models|remove|repack|verify|info|...`.
 
 Answers go to standard output, everything else to standard error. Exit codes: 0 done; 1 failed;
 2 a wrong option; 3 no such model; 4 a damaged or incomplete one; 5 one that cannot be run; 6 not
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from engine import __version__
-from engine.cli import chat, containers, doctor, generate, models, pull, serve
+from engine.cli import bench, chat, containers, doctor, generate, models, pull, serve
 from engine.cli.terminal import warn
 from engine.errors import MartletError
 
@@ -44,6 +44,6 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"martlet {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for module in (chat, generate, serve, pull, models, containers, doctor):
+    for module in (chat, generate, serve, bench, pull, models, containers, doctor):
         module.add_commands(commands)
     return top

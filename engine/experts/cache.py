@@ -6,9 +6,12 @@ fails unmaps its slot, so that nothing half read is ever computed with.
 
 A pinned expert keeps its slot. Callers hold the pins until the products of those slots have been
 evaluated, or until they know that they will be before the layer is asked again.
+
+A guess is an expert that nobody has asked for: it is read when no demand waits, and holds its slot
+until the layer's next look-up, which takes it over or drops it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -69,9 +72,36 @@ class ExpertCache:
         return slots
 
     def resident(self, layer: int) -> bool:
-        """Whether every expert of the layer lies ready in its slot."""
+        """Whether every expert of the layer lies ready in its slot: expert e in slot e."""
         state = self._layers[layer]
         return state.residency.complete and not state.loading
+
+    def missing(self, layer: int) -> list[int]:
+        """Experts that have no slot."""
+        slot_of = self._layers[layer].residency.slot_of
+        return [e for e in range(self._files.layout.expert_count) if e not in slot_of]
+
+    def count_hits(self, count: int) -> None:
+        """So many look-ups were made without asking, in layers that are `resident`."""
+        self._tally.hits += count
+
+    def count_readback(self) -> None:
+        """The model waited for a router's choice."""
+        self._tally.readbacks += 1
+
+    def guess(self, layer: int, experts: Iterable[int], most: int) -> None:
+        """Start to read the first `most` of these that are missing, after all that is demanded.
+
+        They take the slots of others, but always leave a token's worth.
+        """
+        state = self._layers[layer]
+        room = state.residency.unpinned - self._files.config.experts_per_token
+        absent = (expert for expert in experts if expert not in state.residency.slot_of)
+        for expert, _ in zip(absent, range(min(most, room)), strict=False):
+            state.residency.reserve(expert)
+            batch = self._reader.submit([self._request(state, expert)], lookahead=True)
+            state.loading[expert] = load = Load([expert], batch)
+            state.guesses.append(load)
 
     def begin(self, layer: int, experts: Sequence[int] | Ids) -> "Fetch":
         """Give all these experts slots, pin them, and start to read the missing ones.
@@ -121,6 +151,7 @@ class ExpertCache:
         state = self._layers[layer]
         asked = np.asarray(experts, np.uint32)
         distinct = list(dict.fromkeys(asked.tolist()))
+        state.resolve(distinct, self._tally)
         absent = state.residency.claim(distinct)
         if absent:
             batch = self._reader.submit([self._request(state, expert) for expert in absent])
@@ -136,6 +167,8 @@ class ExpertCache:
 
     def _idle(self, layer: int) -> "LayerState":
         state = self._layers[layer]
+        state.resolve((), self._tally)
+        state.settle_strays(self._tally)
         if state.residency.pinned:
             raise RuntimeError(f"experts of layer {layer} are pinned")
         return state
@@ -176,6 +209,36 @@ class LayerState:
     residency: Residency
     blob_bytes: int  # that a read fills
     loading: dict[int, Load] = field(default_factory=dict)  # by expert
+    guesses: list[Load] = field(default_factory=list)  # of one expert each, which is pinned
+    strays: list[Load] = field(default_factory=list)  # guesses that were wrong and are being read
+
+    def resolve(self, asked: Collection[int], tally: Tally) -> None:
+        """Before a look-up: guesses that are asked for become reads like any other.
+
+        Of the others, those that nobody has begun are dropped, and no one waits for the rest.
+        """
+        self.settle_strays(tally)
+        for load in self.guesses:
+            (expert,) = load.experts
+            if load.batch.cancel():
+                del self.loading[expert]
+                self.residency.drop(expert)
+            elif expert in asked:
+                self.residency.unpin(load.experts)
+            else:
+                self.strays.append(load)
+        self.guesses.clear()
+        if not self.residency.has_room(asked):
+            self.settle_strays(tally)
+
+    def settle_strays(self, tally: Tally) -> None:
+        """Wait for wrong guesses; their experts stay until they are evicted."""
+        if not self.strays:
+            return
+        for load in self.strays:
+            failed = self.settle(load, tally)
+            self.residency.unpin([expert for expert in load.experts if expert not in failed])
+        self.strays.clear()
 
     def settle(self, load: Load, tally: Tally) -> dict[int, ReadFailed]:
         """Wait for `load`; failed experts lose their slots. May be repeated."""

@@ -30,6 +30,20 @@ class Residency:
         """Whether anything is held."""
         return bool(self._pins)
 
+    @property
+    def unpinned(self) -> int:
+        """Slots that could be given to other experts."""
+        return self.slot_count - len(self._pins)
+
+    def has_room(self, experts: Iterable[int]) -> bool:
+        """Whether the slots hold these beside what is pinned."""
+        return len(self._pins.keys() | set(experts)) <= self.slot_count
+
+    def reserve(self, expert: int) -> None:
+        """Give an expert that has none a slot, and pin it, though nobody asks for it."""
+        self._place(expert)
+        self.pin([expert])
+
     def claim(self, experts: Sequence[int]) -> list[int]:
         """Give every one of these distinct experts a slot and pin it; return those that had none.
 
@@ -64,8 +78,8 @@ class Residency:
         self._evict(expert)
 
     def _check_room(self, experts: Sequence[int]) -> None:
-        needed = len(self._pins.keys() | set(experts))
-        if needed > self.slot_count:
+        if not self.has_room(experts):
+            needed = len(self._pins.keys() | set(experts))
             raise ValueError(f"{needed} experts are needed at once, of {self.slot_count} slots")
 
     def _place(self, expert: int) -> None:

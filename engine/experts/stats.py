@@ -14,6 +14,7 @@ class ExpertStats:
     misses: int = 0  # look-ups that had to wait for a read
     bytes_read: int = 0
     wait_s: float = 0.0  # time for which the model stood still until reads were done
+    readbacks: int = 0  # waits for a router's choice
 
     @property
     def hit_rate(self) -> float:
@@ -37,10 +38,11 @@ class Tally:
     misses: int = 0
     bytes_read: int = 0
     wait_s: float = 0.0
+    readbacks: int = 0
 
     def stats(self) -> ExpertStats:
         """The counts as they are now."""
-        return ExpertStats(self.hits, self.misses, self.bytes_read, self.wait_s)
+        return ExpertStats(self.hits, self.misses, self.bytes_read, self.wait_s, self.readbacks)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -155,6 +155,7 @@ class MemoryKeeper:
     def _carry_out(self, decision: Decision, facts: Facts) -> Change | None:
         model = self._model
         model.chunk_tokens = GENTLE_CHUNK_TOKENS if decision.gentle else CHUNK_TOKENS
+        model.lookahead.allowed = not decision.gentle
         if decision.spill:
             self._live.prefixes.spill_old()
             mx.synchronize()

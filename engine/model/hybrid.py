@@ -16,13 +16,21 @@ from engine.config import ModelConfig
 from engine.container.container import Container
 from engine.errors import Cancelled, ContextFull
 from engine.experts.cache import ExpertCache
+from engine.experts.lookahead import Lookahead
 from engine.experts.reader import ExpertReader
 from engine.experts.staging import Staging
 from engine.memory.plan import MemoryPlan
 from engine.model import mixers
 from engine.model.kernels import Kernels
 from engine.model.mixers import Attention, DeltaNet
-from engine.model.moe import ExpertMemory, OnRoute, SparseExperts, sparse_experts, unheard
+from engine.model.moe import (
+    ExpertMemory,
+    NextRouter,
+    OnRoute,
+    SparseExperts,
+    sparse_experts,
+    unheard,
+)
 from engine.model.state import DeltaState, State
 from engine.model.weights import Linear, linear, vector
 
@@ -58,7 +66,7 @@ class Model:
         self.container = container
         self.config = config
         self.cache = cache
-        self.memory = ExpertMemory(cache, _staging(cache, plan), on_route)
+        self.lookahead = Lookahead(cache, max(1, config.experts_per_token // 2))
         self.kernels = kernels
         self.plan = plan
         self.chunk_tokens = CHUNK_TOKENS  # may change between chunks
@@ -67,6 +75,12 @@ class Model:
         self.head = self._head(tensors)
         self.norm = vector(tensors, "model.norm.weight", kernels.dtype)
         self.layers = [_layer(tensors, i, config, kernels.dtype) for i in range(config.layer_count)]
+        routers = tuple(
+            NextRouter(layer.post_norm, config.rms_norm_eps, layer.experts.gate)
+            for layer in self.layers[1:]
+        )
+        staging = _staging(cache, plan)
+        self.memory = ExpertMemory(cache, staging, on_route, self.lookahead, routers)
 
     def new_state(self) -> State:
         """An empty state for this model."""
@@ -105,7 +119,9 @@ class Model:
         self, token: int, state: State, cancelled: Callable[[], bool] = lambda: False
     ) -> mx.array:
         """Take in one token; its logits (V,)."""
-        return self.logits(self.forward([token], state, cancelled))[0]
+        with self.lookahead.token():
+            hidden = self.forward([token], state, cancelled)
+        return self.logits(hidden)[0]
 
     def forward(
         self,

@@ -4,6 +4,9 @@ The product of a (token, expert) pair depends on nothing but the pair, and a tok
 summed in the router's order: so the output is the same whatever lay in the slots. A long chunk is a
 sweep: every expert that any of its tokens needs is read once, the decode slots are left alone until
 the prompt's last chunk puts the hottest there.
+
+A token's layer waits once, for the router's choice, which says what to read. Where all experts of
+the layer lie in their slots there is nothing to read, and nothing is waited for.
 Letters as in `engine.model.kernels`.
 """
 
@@ -16,10 +19,11 @@ from numpy.typing import NDArray
 
 from engine.config import ModelConfig
 from engine.experts.cache import ExpertCache, Fetch
+from engine.experts.lookahead import Lookahead
 from engine.experts.slots import LayerSlots
 from engine.experts.staging import Staging
-from engine.model.kernels import Kernels, SharedExpert
-from engine.model.token_experts import TokenExperts, mix_token
+from engine.model.kernels import Kernels, Routing, SharedExpert
+from engine.model.token_experts import TokenExperts, mix_resident, mix_token
 from engine.model.weights import Linear, linear
 
 Ids = NDArray[np.uint32]
@@ -27,6 +31,16 @@ Positions = NDArray[np.intp]
 OnRoute = Callable[[int, Ids], None]  # hears a layer and its choice (T, k)
 
 SWEEP_TOKENS = 64  # from here on a chunk asks for most experts, and staging pays
+FILLED = 2  # experts that a token brings along, into a layer with room for all
+
+
+@dataclass(frozen=True, slots=True)
+class NextRouter:
+    """What foretells the next layer's choice: its norm and its router."""
+
+    norm: mx.array  # (D,)
+    eps: float
+    gate: Linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,8 @@ class ExpertMemory:
     cache: ExpertCache
     staging: Staging | None  # None where every expert has a slot
     on_route: OnRoute
+    lookahead: Lookahead
+    routers: tuple[NextRouter, ...] = ()  # the i-th is what layer i looks ahead with
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,8 @@ class SparseExperts:
     expert_count: int
     top_k: int
     renormalize: bool
+    places: mx.array  # (k,): 0, 1, 2, ...
+    rows: mx.array  # (k,): all pairs of one token are of row 0
 
     def mix(
         self,
@@ -64,17 +82,13 @@ class SparseExperts:
         most asked for may take the slots.
         """
         routing = kernels.route(x, self.gate, self.top_k, self.renormalize)
-        asked: Ids = np.array(routing.ids)  # the layer's one readback, (T, k)
-        memory.on_route(self.layer, asked)
-        slots = memory.cache.slots(self.layer)
-        if (
-            asked.shape[0] == 1
-            and isinstance(kernels, TokenExperts)
-            and kernels.fuses_experts(slots, self.top_k)
-        ):
+        if x.shape[0] == 1:
             check()
-            with memory.cache.begin(self.layer, asked[0]) as fetch:
-                return mix_token(kernels, fetch, slots, x, residual, routing.scores, self.shared)
+            if memory.on_route is unheard and memory.cache.resident(self.layer):
+                memory.cache.count_hits(self.top_k)
+                return self._mix_resident(kernels, memory.cache, x, residual, routing)
+            return self._mix_token(kernels, memory, x, residual, routing)
+        asked = self._read_back(memory, routing.ids)
         shared = kernels.shared_mlp(x, self.shared)
         pairs = PairProducts(kernels, x, asked, self.expert_count)
         if memory.staging is None or asked.shape[0] < SWEEP_TOKENS:
@@ -82,6 +96,67 @@ class SparseExperts:
         else:
             self._sweep(memory.cache, memory.staging, pairs, check, admit)
         return kernels.combine(pairs.in_order(), routing.scores, shared, residual)
+
+    def _read_back(self, memory: ExpertMemory, ids: mx.array, *others: mx.array) -> Ids:
+        """The router's choice (T, k): the one wait. `others` come along."""
+        mx.eval(ids, *others)
+        memory.cache.count_readback()
+        asked: Ids = np.array(ids)
+        memory.on_route(self.layer, asked)
+        return asked
+
+    def _mix_token(
+        self,
+        kernels: Kernels,
+        memory: ExpertMemory,
+        x: mx.array,
+        residual: mx.array,
+        routing: Routing,
+    ) -> mx.array:
+        """(1, D), by way of the cache."""
+        likely = self._likely(kernels, memory, residual)
+        asked = self._read_back(memory, routing.ids, *likely)
+        memory.lookahead.heard(self.layer, asked[0])
+        slots = memory.cache.slots(self.layer)
+        with memory.cache.begin(self.layer, asked[0]) as fetch:
+            if likely:
+                memory.lookahead.expect(self.layer + 1, np.array(likely[0])[0])
+            elif slots.count == self.expert_count and memory.lookahead.allowed:
+                memory.cache.guess(self.layer, memory.cache.missing(self.layer), FILLED)
+            if isinstance(kernels, TokenExperts) and kernels.fuses_experts(slots, self.top_k):
+                return mix_token(kernels, fetch, slots, x, residual, routing.scores, self.shared)
+            shared = kernels.shared_mlp(x, self.shared)
+            pairs = PairProducts(kernels, x, asked, self.expert_count)
+            mx.async_eval(shared)
+            pairs.add_fetch(fetch, slots)
+        return kernels.combine(pairs.in_order(), routing.scores, shared, residual)
+
+    def _mix_resident(
+        self,
+        kernels: Kernels,
+        cache: ExpertCache,
+        x: mx.array,
+        residual: mx.array,
+        routing: Routing,
+    ) -> mx.array:
+        """(1, D): the router's ids are the slots', and never leave the device."""
+        slots, ids = cache.slots(self.layer), routing.ids[0]
+        if isinstance(kernels, TokenExperts) and kernels.fuses_experts(slots, self.top_k):
+            given = slots, ids, self.places, x, residual, routing.scores, self.shared
+            return mix_resident(kernels, *given)
+        products = kernels.expert_mlp(x, slots, ids, self.rows, False)
+        shared = kernels.shared_mlp(x, self.shared)
+        return kernels.combine(products, routing.scores, shared, residual)
+
+    def _likely(
+        self, kernels: Kernels, memory: ExpertMemory, residual: mx.array
+    ) -> tuple[mx.array, ...]:
+        """What the next layer will probably choose, (1, k), where that is worth a guess."""
+        if self.layer >= len(memory.routers) or not memory.lookahead.looks:
+            return ()
+        ahead = memory.routers[self.layer]
+        x = kernels.rms_norm(residual, ahead.norm, ahead.eps)
+        return (kernels.route(x, ahead.gate, self.top_k, self.renormalize).ids,)
 
     def _through_slots(
         self,
@@ -219,4 +294,6 @@ def sparse_experts(
         config.expert_count,
         config.experts_per_token,
         config.norm_topk_prob,
+        mx.arange(config.experts_per_token, dtype=mx.uint32),
+        mx.zeros((config.experts_per_token,), mx.uint32),
     )

@@ -71,5 +71,21 @@ def mix_token(
     )
 
 
+def mix_resident(
+    kernels: TokenExperts,
+    slots: LayerSlots,
+    slot_ids: mx.array,  # (k,) uint32, in the router's order, not evaluated
+    places: mx.array,  # (k,) uint32: 0, 1, 2, ...
+    x: mx.array,  # (1, D)
+    residual: mx.array,  # (1, D)
+    scores: mx.array,  # (1, k) float32
+    shared: SharedExpert,
+) -> mx.array:
+    """(1, D), where every expert is there: nothing is waited for."""
+    hidden = kernels.expert_hidden(x, slots, slot_ids)
+    parts = kernels.shared_parts(x, shared)
+    return kernels.expert_output(hidden, places, slots, slot_ids, scores, parts, residual)
+
+
 def _ids(values: np.ndarray) -> mx.array:
     return mx.array(values.astype(np.uint32))

@@ -1,6 +1,7 @@
 """The forward pass against two independent references, and against itself in other splits."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import pytest
 
 from engine.errors import Cancelled, ContextFull
+from engine.experts.lookahead import Lookahead
 from engine.experts.policy import Frequency, Recency
-from engine.loading import load_model
+from engine.loading import default_kernels, load_model
 from engine.model.hybrid import Model
+from engine.model.kernels import Kernels
+from engine.model.plain import PlainKernels
 from tests.engine.conftest import TinyModels
 from tests.engine.model.transformers_reference import FILE, IDS, SEED
 from tests.engine.tiny import FAMILIES, Family
@@ -181,3 +185,82 @@ def test_what_the_context_cannot_hold_is_refused(tiny_models: TinyModels, load: 
     with pytest.raises(ContextFull, match=r"33 tokens .* of 32"):
         model.decode(1, state)
     assert state.length == 32
+
+
+class Always(Lookahead):
+    """Guesses at every token, right or wrong."""
+
+    @property
+    def looks(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("plain", [False, True], ids=["native", "plain"])
+def test_the_answer_is_the_same_with_lookahead(
+    family: Family, plain: bool, tiny_models: TinyModels, load: Load
+) -> None:
+    path = tiny_models.container(family, bits=4)
+    ids = prompt(20)
+    expected = greedy(load(path, slots=16, kernels=kernels(plain)), ids, 60)
+    for slots in (4, 5, 6, 8, 12):
+        for budget in (1, 4):
+            model = load(path, slots=slots, reader_threads=1 + slots % 3, kernels=kernels(plain))
+            ahead = Always(model.cache, budget)
+            model.lookahead = ahead
+            model.memory = replace(model.memory, lookahead=ahead)
+            tokens = greedy(model, ids, 30)
+            for layer in range(model.config.layer_count):  # memory changes in mid-answer
+                model.cache.resize(layer, 4 + (slots + budget) % 9)
+            assert tokens == expected[:30], (slots, budget)
+            assert greedy(model, ids, 60) == expected, (slots, budget)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("plain", [False, True], ids=["native", "plain"])
+def test_layers_with_all_experts_wait_for_nothing(
+    family: Family, plain: bool, tiny_models: TinyModels, load: Load
+) -> None:
+    path = tiny_models.container(family, bits=4)
+    ids = prompt(20)
+    expected = greedy(load(path, slots=7, kernels=kernels(plain)), ids, 20)
+    model = load(path, slots=16, kernels=kernels(plain))
+    for layer in range(model.config.layer_count):
+        model.cache.warm(layer, range(16))
+    state = model.new_state()
+    tokens = [int(mx.argmax(model.read(ids, state)).item())]
+    before = model.cache.stats
+    while len(tokens) < 20:
+        tokens.append(int(mx.argmax(model.decode(tokens[-1], state)).item()))
+    spent = model.cache.stats - before
+    assert tokens == expected
+    assert spent.readbacks == 0
+    assert (spent.hits, spent.misses) == (19 * 4 * 4, 0)
+    model.cache.resize(0, 15)
+    assert greedy(model, ids, 20) == expected
+    assert model.cache.stats.readbacks > before.readbacks
+
+
+def test_a_cache_with_room_for_all_fills_itself(tiny_models: TinyModels, load: Load) -> None:
+    model = load(tiny_models.container("qwen3_next", bits=4), slots=16)
+    state = model.new_state()
+    model.read([1], state)
+    for token in range(40):
+        model.decode(token, state)
+    assert all(model.cache.resident(layer) for layer in range(4))
+
+
+def test_whoever_records_the_routing_hears_of_every_layer(
+    tiny_models: TinyModels, load: Load
+) -> None:
+    heard: list[int] = []
+    path = tiny_models.container("qwen3_next", bits=4)
+    model = load(path, slots=16, on_route=lambda layer, _: heard.append(layer))
+    for layer in range(4):
+        model.cache.warm(layer, range(16))
+    model.decode(3, model.new_state())
+    assert heard == [0, 1, 2, 3]
+
+
+def kernels(plain: bool) -> Kernels:
+    return PlainKernels(mx.float32) if plain else default_kernels()
