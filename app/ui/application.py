@@ -61,6 +61,7 @@ class Application(QObject):
         self._refresh = QTimer(self, singleShot=True, interval=0)
         self._closing = QTimer(self, singleShot=True, interval=0)
         self._attention = Attention(qt, workspace, self)
+        self._attention.models_wanted.connect(self.show_models)
         self._connect()
         self._on_settings(workspace.settings.settings)
 
