@@ -2,7 +2,8 @@
 
     python -m tests.bench.synthetic FOLDER [--family qwen3_next] [--layers 8] [--spread 0.4]
 
-Weights are 4-bit codes drawn evenly, scaled so that activations keep their size; routers and shared
+Weights are 4-bit codes drawn evenly from 1 to 15, with an offset of -8 scales, so that other
+formats can hold the same values; scaled so that activations keep their size. Routers and shared
 gates are 8 bit, as in the published conversions. Random routers would ask for all evenly;
 `--spread` lets some be asked for more: a router's rows are scaled by e^(spread * N(0, 1)).
 State it with every figure: routing decides what a cache is worth.
@@ -183,6 +184,16 @@ def _delta_net(draw: "_Draw", name: str, shape: Shape) -> Iterator[tuple[str, mx
     yield draw.norm(f"{name}.norm.weight", dim)
 
 
+def _never_zero(words: np.ndarray, bits: int) -> np.ndarray:
+    """Codes of 0 become the middle one: the mean is exactly it, and no router has favourites."""
+    lowest = np.uint32(sum(1 << at for at in range(0, 32, bits)))
+    joined, shift = words, bits // 2
+    while shift:  # a code's lowest bit becomes the or of all of its bits
+        joined = joined | (joined >> np.uint32(shift))
+        shift //= 2
+    return words | ((~joined & lowest) << np.uint32(bits - 1))
+
+
 class _Draw:
     """Tensors of one file, from its own seed."""
 
@@ -208,10 +219,11 @@ class _Draw:
         scales = scale * self.random.uniform(0.7, 1.3, groups).astype(np.float32)
         if rows is not None:
             scales *= rows[:, None]
-        codes = self.random.integers(0, 2**32, words, dtype=np.uint32)
+        codes = _never_zero(self.random.integers(0, 2**32, words, dtype=np.uint32), bits)
         yield f"{self.prefix}{name}.weight", mx.array(codes)
-        yield self.plain(f"{name}.scales", scales)
-        yield self.plain(f"{name}.biases", -scales * (count - 1) / 2)
+        rounded = np.array(mx.array(scales).astype(mx.bfloat16).astype(mx.float32))
+        yield self.plain(f"{name}.scales", rounded)
+        yield self.plain(f"{name}.biases", -rounded * count / 2)
 
     def norm(self, name: str, size: int) -> tuple[str, mx.array]:
         """Around one."""
