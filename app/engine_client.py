@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.conversation import Failure
 from app.engine_process import EngineProcess, ProcessEnded
@@ -25,6 +25,8 @@ from app.engine_state import (
 from app.event_inbox import EventInbox
 from engine import protocol as wire
 from engine.options import GenerationOptions
+
+REVIVE_MS = 200  # until a process that only serves is started again; its end is seen before
 
 ENGINE_COMMAND = (sys.executable, "-X", "faulthandler", "-m", "engine.host")
 
@@ -57,6 +59,8 @@ class EngineClient(QObject):
     failed = Signal(object)
     # Planned: the answer to plan()
     planned = Signal(object)
+    # another program asks the local server, and no model is loaded; it will ask again
+    model_wanted = Signal()
     # str, int: the answer to count_tokens(); never for an ask that could not be answered
     tokens_counted = Signal(str, int)
 
@@ -66,6 +70,9 @@ class EngineClient(QObject):
         self._state = EngineState()
         self._process: EngineProcess | None = None
         self._wanted: wire.Load | None = None  # to be loaded once the old process is gone
+        self._serve: wire.Serve | None = None  # what every process is told at its start
+        self._revive = QTimer(self, interval=REVIVE_MS, singleShot=True)
+        self._revive.timeout.connect(self._start_to_serve)
         self._deaths = 0
         self._plain = False
         self._inbox = EventInbox(self)
@@ -108,6 +115,20 @@ class EngineClient(QObject):
         self._wanted = None
         if self._process is not None:
             self._end()
+
+    def serve(self, host: str, port: int, api_key: str | None) -> None:
+        """Have other programs answered at this address until stop_serving(), by any process."""
+        self._serve = wire.Serve(host, port, api_key)
+        if self._process is None:
+            self._start_to_serve()
+        else:
+            self._send(self._serve)
+
+    def stop_serving(self) -> None:
+        """Have no other programs answered."""
+        self._serve = None
+        self._revive.stop()
+        self._send(wire.StopServing())
 
     def resize(self, memory_bytes: int) -> None:
         """Keep within this budget from now on."""
@@ -153,6 +174,8 @@ class EngineClient(QObject):
 
     def close(self) -> None:
         """End the process and its threads; nothing is told any more."""
+        self._serve = None
+        self._revive.stop()
         process, self._process = self._process, None  # so that its events are dropped
         if process is not None:
             process.end()
@@ -167,9 +190,15 @@ class EngineClient(QObject):
 
     def _start(self) -> None:
         self._process = EngineProcess(self._command, self._inbox.put)
-        self._set_state(EngineState(process="starting", death=self._state.death))
+        self._set_state(replace(self._state, process="starting"))  # why the last one ended stays
+        if self._serve is not None:
+            self._send(self._serve)
         if self._wanted is not None:
             self._send_load()
+
+    def _start_to_serve(self) -> None:
+        if self._serve is not None and self._process is None and not self.gave_up:
+            self._start()
 
     def _send_load(self) -> None:
         wanted, self._wanted = self._wanted, None
@@ -223,6 +252,10 @@ class EngineClient(QObject):
                 self.stats_sampled.emit(event)
             case wire.MemoryChanged():
                 self.memory_changed.emit(MemoryNote(event.level, event.message, event.plan))
+            case wire.Served(answering=False):
+                self._deaths = 0  # it lives after an answer, if there was one
+            case wire.ModelWanted():
+                self.model_wanted.emit()
             case wire.StorageChanged():
                 self._files_changed(event)
             case wire.Failed() | wire.Bug():
@@ -258,6 +291,8 @@ class EngineClient(QObject):
             self.died.emit(death)
         if self._wanted is not None and self._process is None and not self.gave_up:
             self._start()
+        elif self._serve is not None:
+            self._revive.start()
 
     def _stop_answering(self, id: str) -> bool:
         """Note the end of a generation. Whether it was the one that ran."""

@@ -4,7 +4,7 @@ Threading: frozen values. `EngineClient` makes a new one on the UI thread at eve
 """
 
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from app.conversation import Failure
@@ -35,6 +35,7 @@ __all__ = [
     "Planned",
     "PressureLevel",
     "ProcessState",
+    "ServingState",
     "ShaderReport",
     "StorageNote",
     "ThermalState",
@@ -60,6 +61,16 @@ class EngineDeath:
 
 
 @dataclass(frozen=True, slots=True)
+class ServingState:
+    """What the local server of the engine process is at."""
+
+    url: str = ""  # where it listens; "": it does not
+    failure: Failure | None = None  # why it does not, though it should
+    answering: bool = False  # a program is being answered
+    waiting: int = 0  # answers for programs that wait for their turn
+
+
+@dataclass(frozen=True, slots=True)
 class EngineState:
     """The engine, for the status bar, the toolbar's light and the inspector."""
 
@@ -78,6 +89,7 @@ class EngineState:
     death: EngineDeath | None = None  # the latest one, until a model is loaded again
     load_failure: Failure | None = None  # why the last load did not succeed
     load_failure_path: str = ""  # of the model that it concerns
+    serving: ServingState = field(default_factory=ServingState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +118,41 @@ def after_event(state: EngineState, event: wire.Event) -> EngineState:
         case wire.Loading():
             return replace(state, model="loading", load_fraction=event.share)
         case wire.Loaded():
-            loaded = {"facts": event.model, "plan": event.plan, "kernels": event.kernels}
-            return replace(state, model="loaded", death=None, **loaded)
+            return replace(
+                state,
+                model="loaded",
+                facts=event.model,
+                plan=event.plan,
+                kernels=event.kernels,
+                death=None,
+            )
         case wire.Unloaded():
             return _without_model(state)
         case wire.EngineStats():
             return replace(state, stats=event, pressure=event.pressure)
         case wire.MemoryChanged():
             return replace(state, plan=event.plan, pressure=event.level)
+        case wire.Serving():
+            return replace(state, serving=ServingState(event.url))
+        case wire.NotServing():
+            failure = Failure("NotServing", event.message, event.remedy) if event.message else None
+            return replace(state, serving=ServingState(failure=failure))
+        case wire.Served():
+            told = replace(state.serving, answering=event.answering, waiting=event.waiting)
+            return replace(state, serving=told)
         case wire.Failed(id=None) | wire.Bug(id=None) if state.model == "loading":
-            failed = {"load_failure": failure_of(event), "load_failure_path": state.model_path}
-            return replace(_without_model(state), **failed)
+            return replace(
+                _without_model(state),
+                load_failure=failure_of(event),
+                load_failure_path=state.model_path,
+            )
     return state
 
 
 def pause_of(state: EngineState) -> tuple[Pause, str]:
     """Why the answer that is being made stands still, and that in words for a person."""
-    if state.answering is None or state.stats is None or not state.stats.paused:
+    answers = state.answering is not None or state.serving.answering
+    if not answers or state.stats is None or not state.stats.paused:
         return "none", ""
     return ("heat" if state.stats.thermal == "critical" else "memory"), state.stats.paused
 

@@ -1,13 +1,14 @@
-"""Keychain: the hub's token, in the system's keychain; where there is none, for this session.
+"""Keychain: secrets in the system's keychain; where there is none, for this session.
 
-The one place that speaks to `keyring`. A token is in no file, log, error or message of ours.
+The one place that speaks to `keyring`. A secret is in no file, log, error or message of ours.
 """
 
 import logging
 from typing import Protocol
 
 SERVICE = "Martlet"
-ACCOUNT = "Hugging Face"
+HUB = "Hugging Face"  # accounts: what a secret is for
+LOCAL_SERVER = "Local server"
 
 log = logging.getLogger(__name__)
 
@@ -21,10 +22,14 @@ class Vault(Protocol):
 
 
 class Keychain:
-    """Reads the keychain once, when the token is first wanted. `vault`: in place of `keyring`."""
+    """One secret, `token`. Reads the keychain once, when it is first wanted.
 
-    def __init__(self, vault: Vault | None = None) -> None:
+    `vault`: in place of `keyring`.
+    """
+
+    def __init__(self, vault: Vault | None = None, account: str = HUB) -> None:
         self._vault = vault
+        self._account = account
         self._token: str | None = None
         self._is_read = False
 
@@ -43,9 +48,9 @@ class Keychain:
         had, self._token, self._is_read = self.token, token or None, True
         try:
             if token:
-                self._open().set_password(SERVICE, ACCOUNT, token)
+                self._open().set_password(SERVICE, self._account, token)
             elif had:
-                self._open().delete_password(SERVICE, ACCOUNT)
+                self._open().delete_password(SERVICE, self._account)
         except PasswordDeleteError:
             return True  # there was none
         except KeyringError as error:
@@ -57,7 +62,7 @@ class Keychain:
         from keyring.errors import KeyringError
 
         try:
-            return self._open().get_password(SERVICE, ACCOUNT) or None
+            return self._open().get_password(SERVICE, self._account) or None
         except KeyringError as error:
             log.warning("the keychain cannot be read: %s", type(error).__name__)
             return None

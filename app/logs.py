@@ -19,6 +19,7 @@ _NAMED_SECRET = re.compile(
 )
 _SECRETS = (
     (re.compile(r"\bhf_[A-Za-z0-9]{4,}"), "hf_…"),
+    (re.compile(r"\bsk-martlet-[\w-]{4,}"), "sk-martlet-…"),
     (_NAMED_SECRET, r"\1\2…"),
     (re.compile(r"(\w+://)[^/\s:@]+:[^/\s@]+@"), r"\1…@"),
 )

@@ -13,6 +13,8 @@ from engine.options import GenerationOptions
 Appearance = Literal["system", "light", "dark"]
 
 UNLOAD_AFTER_MIN = (0, 5, 15, 30, 60, 240)  # offered; 0: never
+LOOPBACK = "127.0.0.1"  # reached from this computer only
+EVERYWHERE = "0.0.0.0"  # reached from other computers, too
 TEXT_SIZES = (80, 90, 100, 110, 125, 150, 175, 200)  # per cent
 
 
@@ -91,6 +93,10 @@ class Settings:
     titles_by_model: bool = True
     notify_when_done: bool = True
     load_at_start: bool = False  # otherwise at the first message
+    server_on: bool = False  # other programs are answered, too
+    server_host: str = LOOPBACK  # the address that they are listened to at
+    server_port: int = 8080
+    server_keyed: bool = False  # they must send a key, which is in the keychain
     unload_after_min: int = 30  # without a question; 0: never
     own_kernels: bool = True  # False: MLX's own operations compute
 

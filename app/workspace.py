@@ -23,8 +23,9 @@ from app.hub_query import HubQuery
 from app.idle_unload import IdleUnload
 from app.install_process import INSTALL_COMMAND
 from app.installed_list import InstalledList
-from app.keychain import Keychain
+from app.keychain import LOCAL_SERVER, Keychain
 from app.library_controller import LibraryController
+from app.local_server import LocalServer, ServerStatus
 from app.model_watch import ModelWatch
 from app.safe_start import SafeStart
 from app.settings_store import SettingsStore
@@ -40,6 +41,7 @@ class Workspace(QObject):
         engine_command: Sequence[str] = ENGINE_COMMAND,
         install_command: Sequence[str] = INSTALL_COMMAND,
         keychain: Keychain | None = None,
+        server_keychain: Keychain | None = None,
     ) -> None:
         super().__init__()
         self.folder = folder
@@ -54,6 +56,8 @@ class Workspace(QObject):
         self._titles = TitleWriter(self.store, self.engine, self.answers, self.settings)
         self.awake = Awake()
         self.keychain = keychain or Keychain()
+        server_keychain = server_keychain or Keychain(account=LOCAL_SERVER)
+        self.server = LocalServer(self.settings, self.engine, server_keychain)
         models = paths.models_folder(folder)
         self.downloads = DownloadController(
             self.store, self.settings, self.keychain, models, install_command
@@ -64,6 +68,8 @@ class Workspace(QObject):
         self.downloads.installed.connect(self.installed.refresh)
         self.downloads.changed.connect(self._downloads_changed)
         self.answers.queue_changed.connect(self._queue_changed)
+        self.server.changed.connect(self._server_changed)
+        self.engine.model_wanted.connect(self._model_wanted)
         self._chats: list[ChatController] = []
         self._closed = False
 
@@ -96,6 +102,14 @@ class Workspace(QObject):
 
     def _queue_changed(self, answers: tuple[QueuedAnswer, ...]) -> None:
         self.awake.set("answers", bool(answers))
+
+    def _server_changed(self, status: ServerStatus) -> None:
+        self.awake.set("programs", status.serving.answering)
+
+    def _model_wanted(self) -> None:
+        """Another program's wish is less than a person's doubt."""
+        if self.safe_start.suspicion is None:
+            self.server.load_model()
 
     def _downloads_changed(self, downloads: tuple[Download, ...]) -> None:
         self.awake.set("downloads", any(d.state == "running" for d in downloads))

@@ -7,8 +7,8 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.conversation import Activity
-from app.engine_state import EngineState
-from app.ui import engine_words, figures, theme
+from app.engine_state import EngineState, ServingState
+from app.ui import engine_words, figures, server_words, theme
 from app.ui.inspector import memory_parts
 from app.ui.label import ElidedLabel, Label
 from app.ui.plots import ShareBar
@@ -69,6 +69,33 @@ class BadgeLabel(Label):
         super().paintEvent(event)
 
 
+class ServerLight(QWidget):
+    """Says that other programs are listened to, and lights up while one is answered."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._light = Light()
+        self._name = ElidedLabel(self.tr("Local server"), role=Role.SECONDARY, size=theme.CAPTION)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 3 * theme.SPACE, 0)
+        row.setSpacing(2 * theme.SPACE)
+        row.addWidget(self._light)
+        row.addWidget(self._name)
+
+    def show_name(self, shown: bool) -> None:
+        """Whether there is room for more than the light."""
+        self._name.setVisible(shown)
+
+    def show_serving(self, serving: ServingState) -> None:
+        """Show what it is at; nothing while it is off."""
+        condition = server_words.light(serving)
+        self.setVisible(condition is not None)
+        if condition is not None:
+            self._light.set_role(condition.light)
+            self.setToolTip(f"<qt>{html.escape(condition.text)}</qt>")
+            self.setAccessibleName(condition.text)
+
+
 class StatusBar(QWidget):
     """State, memory of the engine, hit rate and disk at the left; memory pressure at the right."""
 
@@ -87,6 +114,7 @@ class StatusBar(QWidget):
         self._disk = self._quiet()
         self._pressure = self._quiet()
         self._badge = BadgeLabel()
+        self._server = ServerLight()
         self._link = ElidedLabel(role=Role.SECONDARY, size=theme.CAPTION)
         self._link.hide()
         self._lay_out()
@@ -101,6 +129,7 @@ class StatusBar(QWidget):
         self._pressure.setText(pressure.text)
         self._pressure.set_role(pressure.light)
         self._badge.show_badge(engine_words.condition_badge(state))
+        self._server.show_serving(state.serving)
         self._show_figures(state)
 
     def show_link(self, target: str) -> None:
@@ -118,7 +147,7 @@ class StatusBar(QWidget):
     def _show_figures(self, state: EngineState) -> None:
         stats, plan = state.stats, state.plan
         loaded = state.model == "loaded" and stats is not None and plan is not None
-        answering = loaded and state.answering is not None
+        answering = loaded and (state.answering is not None or state.serving.answering)
         for widget in (self._shares, self._memory):
             widget.setVisible(loaded)
         self._pool.setVisible(loaded and self.width() >= ROOMY)
@@ -136,6 +165,7 @@ class StatusBar(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._pool.setVisible(not self._memory.isHidden() and self.width() >= ROOMY)
+        self._server.show_name(self.width() >= ROOMY)
 
     def _quiet(self) -> Label:
         return Label(role=Role.SECONDARY, size=theme.CAPTION, tabular=True)
@@ -151,6 +181,7 @@ class StatusBar(QWidget):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self._link, 4)
+        row.addWidget(self._server)
         row.addWidget(self._badge, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addSpacing(theme.SPACE)
         row.addWidget(self._pressure)

@@ -23,6 +23,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     ("text", "redacted"),
     [
         ("token hf_abcdEFGH1234 used", "token hf_… used"),
+        ("key sk-martlet-aB3_x-Y used", "key sk-martlet-… used"),
         ("Authorization: Bearer abc.def", "Authorization: …"),
         ("?token=abc&x=1", "?token=…&x=1"),
         ("password: 'secret'", "password: '…'"),

@@ -33,6 +33,7 @@ from app.engine_state import (
     ShaderReport,
 )
 from app.safe_start import Suspicion
+from app.local_server import LocalServer
 from app.settings import Settings
 from app.workspace import Workspace
 from tests.ui.fake_chat import FakeChat
@@ -88,6 +89,7 @@ class FakeEngine(Calls):
     def __init__(self) -> None:
         super().__init__()
         self.state = EngineState()
+        self.gave_up = False
 
     def become(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)
@@ -107,6 +109,12 @@ class FakeEngine(Calls):
 
     def go_on(self) -> None:
         self.note("go_on")
+
+    def serve(self, host: str, port: int, api_key: str | None) -> None:
+        self.note("serve", host, port, api_key)
+
+    def stop_serving(self) -> None:
+        self.note("stop_serving")
 
     def plan(self, path: str, memory_bytes: int | None = None) -> None:
         self.note("plan", path, memory_bytes)
@@ -404,6 +412,8 @@ class FakeWorkspace(QObject):
         self.hub = FakeHubQuery()
         self.installed = FakeInstalledList()
         self.keychain = FakeKeychain()
+        self.server_key = FakeKeychain()
+        self.server = LocalServer(self.settings, self.engine, self.server_key)  # type: ignore[arg-type]
         self.probe = FakeProbe()
         self.chats: list[WindowChat] = []
 

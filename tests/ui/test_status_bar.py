@@ -6,8 +6,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Activity
-from app.engine_state import EngineState, ThermalState
+from app.engine_state import EngineState, ServingState, ThermalState
 from app.ui.status_bar import StatusBar
+from app.ui.theme import Role
 from tests.ui.fakes import loaded_state
 
 
@@ -80,3 +81,23 @@ def test_badge_goes_when_it_has_cooled(bar: StatusBar) -> None:
 def test_saving_power_is_said_quietly(bar: StatusBar) -> None:
     bar.show_state(hot(low_power=True))
     assert "· Low power ·" in bar.line()
+
+
+def test_light_of_the_local_server(bar: StatusBar) -> None:
+    assert bar._server.isHidden()
+    bar.show_state(loaded_state(serving=ServingState("http://127.0.0.1:8080/v1")))
+    assert not bar._server.isHidden()
+    assert "127.0.0.1:8080" in bar._server.accessibleName()
+    assert bar._server._light._role == Role.TERTIARY
+    bar.show_state(loaded_state(serving=ServingState("http://127.0.0.1:8080/v1", answering=True)))
+    assert bar._server._light._role == Role.READY
+    assert bar.line().startswith("Answering another program · ")
+    assert "hits 71 %" in bar.line()
+    bar.show_state(loaded_state())
+    assert bar._server.isHidden()
+
+
+def test_own_question_waits_for_a_program(bar: StatusBar) -> None:
+    serving = ServingState("http://127.0.0.1:8080/v1", answering=True)
+    bar.show_state(loaded_state(answering="g", serving=serving), Activity("reading"))
+    assert bar.line().startswith("Waiting: another program is being answered")

@@ -33,7 +33,9 @@ class PrivacyPage(SettingsPage):
                 self.tr("Conversations stay on this computer"),
                 self.tr(
                     "They lie in one database file in the data folder. Answers are computed by a"
-                    " process of Martlet's own that opens no connection."
+                    " process of Martlet's own that opens no connection. Only while you have the"
+                    " local server on does it listen, and answer who asks; it sees none of your"
+                    " conversations."
                 ),
             ),
             (
