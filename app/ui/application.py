@@ -26,6 +26,7 @@ from app.ui.settings.folders import FoldersPage, reveal
 from app.ui.settings.general import GeneralPage
 from app.ui.settings.memory import MemoryPage
 from app.ui.settings.privacy import PrivacyPage
+from app.ui.settings.server import ServerPage
 from app.ui.settings.window import SettingsWindow
 from app.ui.window_state import restore_window, save_windows, window_count
 from app.workspace import Workspace
@@ -80,6 +81,7 @@ class Application(QObject):
         if self._workspace.settings.notice is not None:
             self._on_failure(self._workspace.settings.notice)
         QTimer.singleShot(0, self._load_model)
+        QTimer.singleShot(0, self._workspace.server.start)
 
     def close(self) -> None:
         """Keep the windows' state and close them."""
@@ -255,6 +257,7 @@ class Application(QObject):
             GeneralPage(store),
             MemoryPage(store, self._workspace.engine, models),
             AnsweringPage(store),
+            ServerPage(store, self._workspace.engine, self._workspace.server),
             PrivacyPage(),
             FoldersPage(store, self._data, paths.log_folder()),
         )
