@@ -1,6 +1,6 @@
 """Benchmark: a fixed protocol over one loaded model, and what it measured.
 
-Three prompts (a question, code, a long text), each answered greedily to its natural end; an answer
+Three prompts (a question, code, a long text), each answered greedily to its end; an answer
 before them is thrown away. Cold: no expert in a slot, and the container's files out of the system's
 cache where the system can be told so, file by file. Warm: the same again, at once.
 A model without a tokenizer is given fixed ids.
@@ -22,7 +22,6 @@ from engine.memory import machine
 from engine.model.hybrid import Model
 from engine.model_text import ModelText
 
-MOST_TOKENS = 256  # of an answer, where the model finds no end
 TURNS = (
     "Explain in a few sentences why the sky is blue at noon and red in the evening.",
     "Write a Python function that merges overlapping intervals, with a docstring and two examples.",
@@ -64,8 +63,8 @@ class Benchmark:
     peak_bytes: int
 
 
-def benchmark(model: Model, told: Told = lambda what: None) -> Benchmark:
-    """Run the protocol. `told` hears what is going on."""
+def benchmark(model: Model, most: int, told: Told = lambda what: None) -> Benchmark:
+    """Run the protocol. `most`: tokens of an endless answer; `told` hears of each step."""
     prompts = prompts_for(model)
     told("warming up")
     answer(model, prompts[0][:16], 8)
@@ -73,9 +72,9 @@ def benchmark(model: Model, told: Told = lambda what: None) -> Benchmark:
     for number, prompt in enumerate(prompts, 1):
         told(f"prompt {number} of {len(prompts)}, cold")
         dropped = chill(model) and dropped
-        cold.append(answer(model, prompt))
+        cold.append(answer(model, prompt, most))
         told(f"prompt {number} of {len(prompts)}, warm")
-        warm.append(answer(model, prompt))
+        warm.append(answer(model, prompt, most))
     told("looking into a token")
     state = model.new_state()
     last = int(mx.argmax(model.read(prompts[1], state)))
@@ -99,7 +98,7 @@ def prompts_for(model: Model) -> tuple[Prompt, ...]:
         )
 
 
-def answer(model: Model, prompt: Sequence[int], most: int = MOST_TOKENS) -> Answered:
+def answer(model: Model, prompt: Sequence[int], most: int) -> Answered:
     """Read the prompt, then write the likeliest token until the end."""
     state, ends = model.new_state(), model.container.eos_token_ids
     before, started = model.cache.stats, time.perf_counter()

@@ -6,13 +6,13 @@ they lie, at random and past the page cache, as a running model would.
 
 import os
 import platform
-import random
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,11 @@ import mlx.core as mx
 
 from engine import __version__
 from engine.container.container import Container, open_container
-from engine.container.files import opened
 from engine.container.library import SUFFIX, built_in_model, models_folders
 from engine.errors import MartletError
 from engine.experts.files import empty_slots
-from engine.loading import READER_THREADS, default_kernels
+from engine.experts.thread_probe import places, read_uncached, threads_for
+from engine.loading import default_kernels
 from engine.memory import machine
 from engine.memory.condition import condition
 from engine.memory.plan import check_fits, floor_bytes, plan_memory
@@ -38,7 +38,6 @@ from engine.protocol import PressureLevel, ThermalState
 
 PROBE_BYTES = 256_000_000  # read at most, for a model's figure
 PROBE_S = 2.0
-F_NOCACHE = 48  # <sys/fcntl.h> of macOS; Python has no name for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,36 +153,20 @@ def installed_models() -> Iterator[Path]:
 
 def disk_speed(container: Container) -> float | None:
     """Bytes a second of expert reads as decode makes them; None where the disk fails."""
-    stride, layers = container.layout.stride, container.layout.layer_count
-    places = [(i, j) for i in range(layers) for j in range(container.layout.expert_count)]
-    random.Random(0).shuffle(places)
-    places = places[: max(1, PROBE_BYTES // stride)]
+    stride = container.layout.stride
+    wanted = islice(places(container), max(1, PROBE_BYTES // stride))
     deadline = time.monotonic() + PROBE_S
 
-    def read(place: tuple[int, int]) -> int:
-        if time.monotonic() > deadline:
-            return 0
-        return _read_uncached(container.layer_path(place[0]), place[1] * stride, stride)
+    def read(place: tuple[Path, int]) -> int:
+        return 0 if time.monotonic() > deadline else read_uncached(*place, stride)
 
-    started = time.perf_counter()
+    threads, started = threads_for(container), time.perf_counter()
     try:
-        with ThreadPoolExecutor(READER_THREADS) as pool:
-            count = sum(pool.map(read, places))
+        with ThreadPoolExecutor(threads) as pool:
+            count = sum(pool.map(read, wanted))
     except (MartletError, OSError):
         return None
     return count / (time.perf_counter() - started)
-
-
-def _read_uncached(path: Path, offset: int, size: int) -> int:
-    """Bytes read, from the disk as far as the system lets us say so."""
-    with opened(path) as descriptor:
-        if sys.platform == "darwin":
-            import fcntl
-
-            fcntl.fcntl(descriptor, F_NOCACHE, 1)
-        else:
-            os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_DONTNEED)
-        return len(os.pread(descriptor, size, offset))
 
 
 def _processor() -> str:

@@ -16,6 +16,7 @@ from engine.experts.cache import ExpertCache
 from engine.experts.integrity import CheckedReader, known_sums
 from engine.experts.policy import PolicyFactory, policy_for
 from engine.experts.reader import ExpertReader, ThreadedReader
+from engine.experts.thread_probe import threads_for
 from engine.memory.plan import check_fits, floor_bytes, plan_memory
 from engine.model.hybrid import CHUNK_TOKENS, Model
 from engine.model.kernels import Kernels
@@ -29,15 +30,13 @@ from engine.native.reader import NativeReader
 
 log = logging.getLogger(__name__)
 
-READER_THREADS = 4  # enough to saturate the SSDs measured; more is flat
-
 
 def load_model(
     path: Path,
     *,
     memory_bytes: int | None = None,
     slots: int | None = None,
-    reader_threads: int = READER_THREADS,
+    reader_threads: int | None = None,
     policy: PolicyFactory = policy_for,
     kernels: Kernels | None = None,
     on_route: OnRoute = unheard,
@@ -48,7 +47,8 @@ def load_model(
 
     `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1;
     `on_route` hears each layer's choice of experts (`TraceRecorder.add`). `check_reads`: of so many
-    expert reads, one is held against its checksum; 0: none.
+    expert reads, one is held against its checksum; 0: none. Without `reader_threads`, a short
+    measurement of the volume says how many.
     Raises the errors of `engine.errors` that name what to cure.
     """
     progress("checking", 0.0)
@@ -68,7 +68,7 @@ def load_model(
     progress("dense", 0.0)
     tensors = load_dense(container)
     progress("slots", 0.0)
-    reader = default_reader(reader_threads)
+    reader = default_reader(reader_threads or threads_for(container))
     if check_reads:
         reader = CheckedReader(reader, known_sums(container), check_reads)
     cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
@@ -99,7 +99,7 @@ def default_kernels(*, plain: bool = False) -> Kernels:
     return NativeKernels(native) if native else PlainKernels(dtype)
 
 
-def default_reader(thread_count: int = READER_THREADS) -> ExpertReader:
+def default_reader(thread_count: int) -> ExpertReader:
     """The fastest reader that this machine can run."""
     native = native_core()
     return NativeReader(native, thread_count) if native else ThreadedReader(thread_count)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import add_model, loading_options
 from engine.cli.terminal import StatusLine, say
 from engine.container.library import find_model
+from engine.errors import BadOption
 
 if TYPE_CHECKING:
     from engine.benchmark import Answered, Benchmark
@@ -23,6 +24,9 @@ def add_commands(commands: Any) -> None:
     parser = commands.add_parser("bench", help="measure a model's speed", description=__doc__)
     add_model(parser)
     parser.add_argument("--json", action="store_true", help="print one object instead of text")
+    parser.add_argument(
+        "--max-tokens", type=int, default=256, metavar="N", help="of an answer (default: 256)"
+    )
     parser.add_argument("--against", choices=("mlx-lm",), help="measure it, too, in the same run")
     parser.add_argument(
         "--checkpoint", type=Path, metavar="FOLDER", help="the MLX checkpoint for --against"
@@ -37,12 +41,14 @@ def run(parsed: argparse.Namespace) -> int:
     from engine.loading import load_model
     from engine.rival import check_rival, run_rival
 
+    if parsed.max_tokens < 1:
+        raise BadOption(f"--max-tokens is {parsed.max_tokens}.", "Use at least 1.")
     model = load_model(find_model(parsed.model), **loading_options(parsed))
     against = parsed.against and check_rival(parsed.checkpoint, model.config)
     status, found = StatusLine(), examine_machine()
     status.show("measuring the disk")
     disk, prompts = disk_speed(model.container), prompts_for(model)
-    result = benchmark(model, status.show)
+    result = benchmark(model, parsed.max_tokens, status.show)
     name, plan = model.container.path.stem, model.plan
     model.close()
     del model  # its memory is mlx-lm's now

@@ -31,7 +31,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--memory", metavar="SIZE", help="keep within this much, like 2GB")
     size.add_argument("--slots", type=_whole("--slots"), metavar="N", help="experts a layer")
-    parser.add_argument("--threads", type=_whole("--threads"), metavar="N", help="reader threads")
+    parser.add_argument("--threads", type=_whole("--threads"), metavar="N", help="reader threads (default: as the disk likes)")
     parser.add_argument(
         "--check-reads",
         action="store_true",
