@@ -1,7 +1,7 @@
 """Application: the windows, the menus they share, and the commands that need no window."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from app.ui.appearance import apply_appearance
 from app.ui.attention import Attention
 from app.ui.commands.table import commands
 from app.ui.crash_sheet import CrashSheet
+from app.ui.diagnostics import DiagnosticsWindow
 from app.ui.main_window import MainWindow
 from app.ui.menus import PLACES, Menus
 from app.ui.models_window.window import ModelsWindow
@@ -53,6 +54,7 @@ class Application(QObject):
         self._windows: list[MainWindow] = []  # the front one first
         self._settings_window: SettingsWindow | None = None
         self._models_window: ModelsWindow | None = None
+        self._diagnostics: DiagnosticsWindow | None = None
         self._crash_sheet: CrashSheet | None = None
         self._appearance: Appearance | None = None  # as it was applied last
         own = (command.name for command in commands() if not command.needs_window)
@@ -85,9 +87,8 @@ class Application(QObject):
 
     def close(self) -> None:
         """Keep the windows' state and close them."""
-        for extra in (self._settings_window, self._models_window):
-            if extra is not None:
-                extra.close()
+        for extra in self._extras():
+            extra.close()
         for window in self.windows:
             window.close()
         self._typesetter.close()
@@ -139,6 +140,14 @@ class Application(QObject):
             self._models_window = models
         self._models_window.show()
         self._raise(self._models_window)
+
+    def show_diagnostics(self) -> None:
+        """What this computer is to Martlet, and what computes."""
+        if self._diagnostics is None:
+            self._diagnostics = DiagnosticsWindow(self._workspace.engine, self._workspace.settings)
+            self._diagnostics.logs_wanted.connect(self.reveal_logs)
+        self._diagnostics.show()
+        self._raise(self._diagnostics)
 
     def reveal_logs(self) -> None:
         """The folder of log files."""
@@ -222,9 +231,14 @@ class Application(QObject):
         self._windows.remove(window)
         self._refresh.start()
         if not self._windows and self._qt.quitOnLastWindowClosed():
-            for extra in (self._settings_window, self._models_window):
-                if extra is not None:
-                    extra.close()  # they alone do not keep the application
+            for extra in self._extras():
+                extra.close()  # they alone do not keep the application
+
+    def _extras(self) -> Iterator[QWidget]:
+        """The windows that are not conversations'."""
+        for extra in (self._settings_window, self._models_window, self._diagnostics):
+            if extra is not None:
+                yield extra
 
     def _raise(self, window: QWidget) -> None:
         window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)

@@ -104,11 +104,14 @@ def kernels(report: KernelReport | None) -> str:
         if report.device == "cpu"
         else translate("engine", "Computed by MLX's own operations, on the GPU (%1)."),
     }
-    words = kinds[report.kind].replace("%1", report.activations)
-    off = ", ".join(shader.group for shader in report.shaders if not shader.on)
-    if off:
-        words += " " + translate("engine", "Switched off: %1; see Diagnostics.").replace("%1", off)
-    return words
+    return kinds[report.kind].replace("%1", report.activations)
+
+
+def kernels_off(report: KernelReport | None) -> str:
+    """Which of our kernels a proof has switched off, in one sentence; "" for none."""
+    off = ", ".join(shader.group for shader in report.shaders if not shader.on) if report else ""
+    words = translate("engine", "Switched off: %1. Diagnostics, in the Help menu, says why.")
+    return words.replace("%1", off) if off else ""
 
 
 @dataclass(frozen=True, slots=True)

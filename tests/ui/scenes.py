@@ -12,12 +12,23 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.blocks.typesetter import Typesetter
 from app.conversation import Failure, Folder, Library, SearchHit, SearchResults
 from app.crash import CrashReport
-from app.engine_state import EngineDeath, EngineStats, MemoryNote, StorageNote, ThermalState
+from app.engine_state import (
+    EngineDeath,
+    EngineStats,
+    KernelReport,
+    MemoryNote,
+    ServingState,
+    ShaderReport,
+    StorageNote,
+    ThermalState,
+)
 from app.installed_models import DEMO
+from app.safe_start import Suspicion
 from app.settings import Overrides, Preset, Sampling, Settings
 from app.ui.chat_settings import ConversationSettings
 from app.ui.crash_sheet import CrashSheet
 from app.ui.deleted_sheet import DeletedSheet
+from app.ui.diagnostics import DiagnosticsWindow
 from app.ui.main_window import MainWindow
 from app.ui.menus import Menus
 from app.ui.settings.answering import AnsweringPage
@@ -26,13 +37,16 @@ from app.ui.settings.general import GeneralPage
 from app.ui.settings.memory import MemoryPage
 from app.ui.settings.page import SettingsPage
 from app.ui.settings.privacy import PrivacyPage
+from app.ui.settings.server import ServerPage
 from app.ui.settings.window import SettingsWindow
 from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import answer, user
 from tests.ui.fakes import (
     GB,
     MODEL,
+    FakeEngine,
     FakeLibrary,
+    FakeSettings,
     FakeWorkspace,
     conversation,
     loaded_state,
@@ -43,6 +57,11 @@ from tests.ui.scenes_models import token
 from tests.ui.scenes_transcript import SCENES as TRANSCRIPT_SCENES
 from tests.ui.scenes_transcript import SIEVE
 
+BUSY_PORT = Failure(
+    "NotServing",
+    "127.0.0.1 port 8080 cannot be listened on: Address already in use.",
+    "Choose another port, or end the program that uses it.",
+)
 HOUR, DAY = 3600.0, 86_400.0
 WIDE, NARROW = (1240, 800), (620, 640)
 
@@ -245,6 +264,31 @@ def crash() -> QWidget:
     return CrashSheet(CrashReport("KeyError: 3", f"Martlet 1.0\nmacOS 15.1, arm64\n\n{trace}\n"))
 
 
+def diagnostics() -> QWidget:
+    """A Mac where one group of shaders failed its proof."""
+    engine, settings = FakeEngine(), FakeSettings()
+    shaders = (
+        ShaderReport("moe", True),
+        ShaderReport("delta_net", True),
+        ShaderReport("attention", True),
+        ShaderReport("router", False, "It differs from the formula by 0.31, more than 0.02."),
+        ShaderReport("sampler", True),
+    )
+    engine.state = loaded_state(kernels=KernelReport("metal", "gpu", "bfloat16", shaders))
+    window = DiagnosticsWindow(engine, settings)  # type: ignore[arg-type]
+    window.kept = (engine, settings)  # type: ignore[attr-defined]
+    return window
+
+
+def went_down() -> QWidget:
+    """The computer crashed with a model in memory."""
+    workspace = FakeWorkspace()
+    workspace.safe_start.suspicion = Suspicion(MODEL, True, int(2.5 * GB))
+    window = main_window(workspace)
+    window.show_first("")
+    return window
+
+
 def deleted() -> QWidget:
     """Recently Deleted."""
     library = FakeLibrary()
@@ -277,6 +321,7 @@ def settings_window() -> QWidget:
         GeneralPage(workspace.settings),  # type: ignore[arg-type]
         MemoryPage(workspace.settings, workspace.engine, Path("/models")),  # type: ignore[arg-type]
         AnsweringPage(workspace.settings),  # type: ignore[arg-type]
+        server_page(workspace),
         PrivacyPage(),
         FoldersPage(workspace.settings, Path("/Users/ada/Martlet"), Path("/Users/ada/Logs")),  # type: ignore[arg-type]
     )
@@ -295,6 +340,32 @@ def _moment(moment: int) -> dict[str, object]:
     fields = ("process", "pid", "model", "model_path", "facts", "plan")
     known = {name: getattr(state, name) for name in fields}
     return known | {"answering": "m1", "stats": stats}
+
+
+def server_page(
+    workspace: FakeWorkspace, *, on: bool = False, keyed: bool = False, busy: bool = False
+) -> SettingsPage:
+    """The local server: off, listening with a key, or kept from it by another program."""
+    state = ServingState("http://127.0.0.1:8080/v1", answering=True, waiting=2)
+    if busy:
+        state = ServingState(failure=BUSY_PORT)
+    workspace.server.start()
+    workspace.server.ask_key(keyed)
+    workspace.server.switch(on)
+    if on:
+        workspace.engine.become(serving=state)
+    return ServerPage(workspace.settings, workspace.engine, workspace.server)  # type: ignore[arg-type]
+
+
+def serving() -> QWidget:
+    """Another program is being answered."""
+    workspace = FakeWorkspace()
+    window = main_window(workspace)
+    window.show_first("")
+    listening = ServingState("http://127.0.0.1:8080/v1", answering=True)
+    workspace.engine.state = loaded_state()
+    workspace.engine.become(serving=listening)
+    return window
 
 
 def _page(make: Callable[[FakeWorkspace], SettingsPage]) -> Callable[[], QWidget]:
@@ -353,6 +424,8 @@ SCENES: list[Scene] = [
     Scene("engine-died-narrow", engine_died, NARROW),
     Scene("searching", searching),
     Scene("crash", crash, (600, 400)),
+    Scene("diagnostics", diagnostics, (560, 660)),
+    Scene("went-down", went_down),
     Scene("deleted", deleted, (480, 400)),
     Scene("conversation-settings", own_settings, (560, 620)),
     Scene("settings-window", settings_window, (680, 480)),
@@ -364,6 +437,11 @@ SCENES: list[Scene] = [
     ),
     Scene("settings-memory-refused", refused, TALL_PAGE),
     Scene("settings-answering", _page(lambda w: AnsweringPage(w.settings)), (680, 640)),  # type: ignore[arg-type]
+    Scene("settings-server-off", _page(server_page), (680, 640)),
+    Scene("settings-server-keyed", _page(partial(server_page, on=True, keyed=True)), (680, 640)),
+    Scene("settings-server-busy", _page(partial(server_page, on=True, busy=True)), (680, 640)),
+    Scene("serving", serving),
+    Scene("serving-narrow", serving, NARROW),
     Scene("settings-privacy", _page(lambda w: PrivacyPage()), PAGE),
     Scene(
         "settings-folders",

@@ -329,6 +329,12 @@ def test_the_models_window_opens_from_the_start_page(
     assert workspace.settings.settings.model == MODEL
 
 
+def test_diagnostics_open_from_the_help_menu(application: Application) -> None:
+    application.menus.actions["show_diagnostics"].trigger()
+    assert application._diagnostics is not None
+    assert application._diagnostics.isVisible()
+
+
 def test_a_download_that_ends_behind_is_counted(
     application: Application, workspace: FakeWorkspace, badge: list[int]
 ) -> None:

@@ -104,6 +104,7 @@ def test_every_command_has_a_key_or_is_rare(menus: Menus) -> None:
         "restart_engine",
         "zoom",
         "bring_to_front",
+        "show_diagnostics",
         "reveal_logs",
         "show_about",
     }

@@ -7,7 +7,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.engine_state import KernelReport
+from app.engine_state import KernelReport, ShaderReport
 from app.settings import Preset, Sampling
 from app.ui.settings.answering import AnsweringPage
 from app.ui.settings.engine_rows import EngineRows
@@ -161,6 +161,9 @@ def test_own_kernels_can_be_switched_off_and_the_truth_is_told(
     assert not store.settings.own_kernels
     engine.become(kernels=KernelReport("native", "cpu", "float32"))
     assert rows._kernels.text() == "Computed by Martlet's native core, on the CPU (float32)."
+    shaders = (ShaderReport("moe", True), ShaderReport("router", False, "It differs."))
+    engine.become(kernels=KernelReport("metal", "gpu", "bfloat16", shaders))
+    assert "Switched off: router." in rows._kernels.text()
 
 
 def test_target_keeps_within_what_the_model_can_use(memory: MemoryPage, engine: FakeEngine) -> None:

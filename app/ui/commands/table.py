@@ -191,7 +191,10 @@ def _window() -> MenuTable:
 
 
 def _help() -> MenuTable:
-    logs = (Command("reveal_logs", translate("commands", "Reveal Logs"), needs_window=False),)
+    logs = (
+        Command("show_diagnostics", translate("commands", "Diagnostics…"), needs_window=False),
+        Command("reveal_logs", translate("commands", "Reveal Logs"), needs_window=False),
+    )
     about = (
         Command(
             "show_about",

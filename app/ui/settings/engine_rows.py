@@ -42,7 +42,8 @@ class EngineRows(QObject):
         self._own_kernels.setChecked(settings.own_kernels)
 
     def _show_engine(self, state: EngineState) -> None:
-        self._kernels.setText(engine_words.kernels(state.kernels))
+        words = (engine_words.kernels(state.kernels), engine_words.kernels_off(state.kernels))
+        self._kernels.setText(" ".join(words).strip())
 
     def _minutes(self, count: int) -> str:
         if count == 0:
