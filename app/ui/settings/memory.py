@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
 
 from app.engine_client import EngineClient
@@ -69,11 +69,15 @@ class MemoryPage(SettingsPage):
             self._plan.show_planned(None)
         self._plan.setVisible(bool(settings.model))
         self._show_engine(self._engine.state)
-        self._ask.start()
+        self._ask_soon()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._ask.start()
+        self._ask_soon()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._ask.stop()
 
     def _list_models(self, settings: Settings) -> None:
         folders = (self._models_folder, *map(Path, settings.model_folders))
@@ -91,14 +95,16 @@ class MemoryPage(SettingsPage):
         known = (state.model, state.model_path)
         if known != self._known and state.model != "loading":
             self._known = known
-            self._ask.start()
+            self._ask_soon()
         self._show_engine(state)
 
+    def _ask_soon(self) -> None:
+        """For a plan of what is chosen; nobody needs one that does not look."""
+        if self.isVisible() and self._store.settings.model:
+            self._ask.start()
+
     def _ask_for_plan(self) -> None:
-        settings = self._store.settings
-        if not self.isVisible() or not settings.model:
-            return
-        self._engine.plan(settings.model, self._chosen_bytes())
+        self._engine.plan(self._store.settings.model, self._chosen_bytes())
 
     def _on_planned(self, planned: Planned) -> None:
         asked = (self._store.settings.model, self._chosen_bytes())
@@ -146,7 +152,7 @@ class MemoryPage(SettingsPage):
 
     def _on_moved(self) -> None:
         self._show_target()
-        self._ask.start()
+        self._ask_soon()
 
     def _show_target(self) -> None:
         target = self._target.value() * STEP_BYTES
