@@ -13,13 +13,19 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 from app import __version__
+from app.engine_client import ENGINE_COMMAND
+from app.installed_models import DEMO
+from engine import protocol as wire
+from engine.options import GenerationOptions
 from engine.self_test import Check as Check
 from engine.self_test import attempt as attempt
 from engine.self_test import import_all as import_all
@@ -29,6 +35,7 @@ PARTS = ("engine.self_test", "app.ui.self_test")
 PATIENCE_S = 300  # for one process; a first start from a disk image is slow
 RESOURCES = Path(__file__).parents[2]  # of a bundle; a source tree has no such files
 FACTS, FILES = RESOURCES / "build.json", RESOURCES / "files.txt"
+QUESTION = "What is a lighthouse?"
 FORMULA = r"\frac{1}{2}"
 
 
@@ -75,6 +82,7 @@ def _checks() -> Iterator[Check]:
     yield attempt("typesetter", _typesetter)
     for module in PARTS:
         yield from run_part(module)
+    yield attempt("demo model", _demo_model)
 
 
 def _files() -> str:
@@ -134,6 +142,42 @@ def _typesetter() -> str:
     if typeset(FORMULA, display=False) is None:
         raise ValueError("a formula is not drawn")
     return ""
+
+
+def _demo_model() -> str:
+    """A short answer by the built-in model, from an engine process like the application's."""
+    options = GenerationOptions(temperature=0, max_tokens=12, thinking=False)
+    question = (wire.ChatMessage("user", QUESTION),)
+    commands = (wire.Load(str(DEMO)), wire.Generate("1", question, options))
+    with subprocess.Popen(ENGINE_COMMAND, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        impatience = threading.Timer(PATIENCE_S, engine.kill)
+        impatience.start()
+        try:
+            engine.stdin.writelines(wire.encode(command) for command in commands)
+            engine.stdin.flush()
+            return _heard(map(wire.decode_event, engine.stdout))
+        finally:
+            impatience.cancel()
+            engine.kill()
+
+
+def _heard(events: Iterator[wire.Event]) -> str:
+    """The answer, and what computed it. Raises where the engine fails or ends before."""
+    computing, answer = "", ""
+    for event in events:
+        match event:
+            case wire.Loaded(kernels=wire.KernelReport() as kernels):
+                off = [shader.group for shader in kernels.shaders if not shader.on]
+                computing = f"{kernels.kind} on the {kernels.device}, shaders off: {off}"
+            case wire.Text():
+                answer += event.text
+            case wire.Failed() | wire.Bug():
+                raise RuntimeError(str(event))
+            case wire.Finished() if answer.strip():
+                return f"{answer} ({computing})"
+    raise EOFError(f"the engine ended; it had answered {answer!r}")
 
 
 def _commit() -> str:

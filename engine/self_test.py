@@ -13,11 +13,8 @@ from importlib import import_module
 from importlib.metadata import version
 from pkgutil import walk_packages
 
-from engine.options import GenerationOptions
-
 LIBRARIES = ("huggingface_hub", "jinja2", "numpy", "starlette", "tokenizers", "uvicorn")
 ONLY_IN_BUILDS = ("engine.native.build",)
-QUESTION = "What is a lighthouse?"
 SIDE = 64  # of the matrices of the small computation
 
 
@@ -71,7 +68,6 @@ def checks() -> Iterator[Check]:
     yield attempt("mlx.metallib", _metal_library)
     yield attempt("mlx device", _compute)
     yield from _shaders()
-    yield attempt("demo model", _answer)
 
 
 def _import(name: str) -> str:
@@ -131,22 +127,6 @@ def _shaders() -> Iterator[Check]:
 
 def _size(text: Callable[[str], str], name: str) -> str:
     return f"{len(text(name))} characters"
-
-
-def _answer() -> str:
-    """A few tokens by the built-in model, with everything that an answer passes through."""
-    from engine.container.library import built_in_model
-    from engine.events import TextDelta
-    from engine.loading import load_model
-    from engine.session import ChatSession
-
-    session = ChatSession(load_model(built_in_model()))
-    options = GenerationOptions(temperature=0, max_tokens=12, thinking=False)
-    events = session.stream([{"role": "user", "content": QUESTION}], options)
-    answer = "".join(event.text for event in events if isinstance(event, TextDelta))
-    if not answer.strip():
-        raise ValueError("the answer is empty")
-    return answer
 
 
 if __name__ == "__main__":
