@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.application import Application
 from app.ui.main_window import MainWindow
+from app.ui.settings.plan_view import PlanView
 from app.workspace import Workspace
 
 FAKE_ENGINE = Path(__file__).parents[1] / "app" / "fake_engine.py"
@@ -206,3 +207,52 @@ def test_model_that_cannot_be_loaded_is_said(
     assert banner is not None
     assert banner.accessibleName() == "It needs 6 GB. Close programs."
     assert window.toolbar.model.accessibleDescription() == "The model could not be loaded"
+
+
+def test_a_paused_answer_goes_on_at_a_press(
+    qtbot: QtBot, live: Callable[[dict[str, object]], Life]
+) -> None:
+    reason = "Memory is critically short, so the answer waits."
+    window = live({"paused": reason, "answers": [{"text": "One two."}]}).window
+    window.chat.send("Hello?")
+    wait(qtbot, lambda: window.banners.banner("pause") is not None)
+    banner = window.banners.banner("pause")
+    assert banner is not None
+    assert banner.accessibleName() == reason
+    press(window, "pause", "Continue")
+    wait(qtbot, lambda: last(window) == ("complete", "One two."))
+    wait(qtbot, lambda: window.banners.banner("pause") is None)
+
+
+def test_a_disk_that_fails_costs_an_answer_and_its_return_is_noticed(
+    qtbot: QtBot, live: Callable[[dict[str, object]], Life]
+) -> None:
+    error = {"kind": "ReadFailed", "message": "Expert 1 could not be read.", "remedy": "Look."}
+    script = {
+        "answers": [{"text": "One two.", "error_at": 1, "error": error}, {"text": "Whole."}],
+        "storage": [[True, "The model's files can be read again."]],
+    }
+    window = live(script).window
+    window.chat.send("Hello?")
+    wait(qtbot, lambda: last(window) == ("failed", "One "))
+    failed = window.chat.messages[-1]
+    assert failed.error is not None
+    assert failed.error.message == "Expert 1 could not be read."
+    wait(qtbot, lambda: window.banners.banner("files") is not None)
+    window.chat.regenerate(failed.id)
+    wait(qtbot, lambda: last(window) == ("complete", "Whole."))
+    assert window.chat.messages[-1].sibling_count == 2
+    window.banners.hide_banner("files")
+
+
+def test_settings_show_the_engines_own_plan(
+    qtbot: QtBot, live: Callable[[dict[str, object]], Life]
+) -> None:
+    life = live({})
+    life.application.run("show_settings")
+    settings = life.application._settings_window
+    assert settings is not None
+    settings.show_page(1)
+    view = settings.findChild(PlanView)
+    wait(qtbot, lambda: view._words.text() == "Takes 100 MB of the 500 MB that are free.")
+    assert life.workspace.engine.state.model == "none", "nothing was loaded for it"
