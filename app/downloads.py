@@ -19,7 +19,7 @@ from app.chat_store import ChatStore
 from app.download import Download, Freed, Progress, Trouble
 from app.download_rows import kept_state
 from app.install_process import INSTALL_COMMAND, InstallProcess
-from app.install_words import trouble_of
+from app.install_words import note_of, trouble_of
 from app.installed_models import is_model
 from app.keychain import Keychain
 from app.room_watch import RoomWatch, held_up
@@ -231,9 +231,10 @@ class DownloadController(QObject):
             case wire.Progress():
                 rate, left = event.bytes_per_s, event.seconds_left
                 progress = Progress(event.phase, event.done, event.total, rate, left)
-                self._show(replace(download, progress=progress, note=""))
+                note = download.note if event.done == download.progress.done else ""
+                self._show(replace(download, progress=progress, note=note))
             case wire.Waiting() | wire.Notice():
-                self._show(replace(download, note=event.message))
+                self._show(replace(download, note=note_of(event)))
             case wire.Done():
                 self._drop(download)
                 self.installed.emit(event.path)

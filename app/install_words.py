@@ -14,6 +14,13 @@ _HELP: dict[str, Help] = {
 _PAUSE_HELP: dict[str, Help] = {"disk": "room", "volume": "volume"}
 
 
+def note_of(event: wire.Waiting | wire.Notice) -> str:
+    """What a download is held up by, or what has just happened to it."""
+    if isinstance(event, wire.Notice):
+        return event.message
+    return f"{event.message} Trying again in {max(1, round(event.seconds))} s."
+
+
 def trouble_of(event: wire.Paused | wire.Failed | wire.Bug) -> Trouble:
     """The last event of a process that did not reach its end."""
     match event:

@@ -107,6 +107,7 @@ class Screen:
     def __init__(self) -> None:
         self._line = StatusLine()
         self._trouble = ""
+        self._done = 0  # bytes, as told last
 
     def hear(self, event: Event) -> None:
         """From any thread."""
@@ -114,10 +115,12 @@ class Screen:
             case Begun(target, source, host=host):
                 self._line.show(f"{source} from {host or 'this machine'} to {target}")
             case Progress():
-                self._trouble = "" if event.bytes_per_s else self._trouble
-                self._line.show(progress_line(event) + self._trouble)
+                if event.done != self._done:
+                    self._trouble = ""
+                self._done = event.done
+                self._line.show(progress_line(event, self._trouble))
             case Waiting(message, seconds):
-                self._trouble = f" · {message} Trying again in {seconds:.0f} s."
+                self._trouble = f"{message} Trying again in {max(1, round(seconds))} s."
             case Joined(pid):
                 self._say(f"Process {pid} downloads this already.")
             case Notice(message):
@@ -132,16 +135,26 @@ class Screen:
         warn(message)
 
 
-def progress_line(progress: Progress) -> str:
-    """`Downloading 3.1 of 19.5 GB · 96.4 MB/s · 4 min 25 s left`."""
+def progress_line(progress: Progress, trouble: str = "") -> str:
+    """`Downloading 3.1 of 19.5 GB · 96.4 MB/s · 4 min 25 s left`, or what it waits for."""
     name = PHASES[progress.phase]
-    if progress.phase == "verifying":
-        return f"{name} {progress.done / max(1, progress.total):.0%}"
-    amount = f"{progress.done / 1e9:.1f} of {gigabytes(progress.total)}"
-    parts = [f"{name} {amount}", f"{progress.bytes_per_s / 1e6:.1f} MB/s"]
+    if not progress.total:
+        return trouble or "Asking what is to be fetched"
+    if progress.phase in ("moving", "verifying"):
+        return f"{name} {progress.done / progress.total:.0%}"
+    amount = f"{name} {amount_of(progress.done, progress.total)}"
+    if trouble:
+        return f"{amount} · {trouble}"
+    parts = [amount, f"{progress.bytes_per_s / 1e6:.1f} MB/s"]
     if progress.seconds_left is not None:
-        parts.append(f"{duration(progress.seconds_left)} left")
+        parts.append(f"{duration(max(1, progress.seconds_left))} left")
     return " · ".join(parts)
+
+
+def amount_of(done: int, total: int) -> str:
+    """`3.1 of 19.5 GB`: both in the unit that suits the whole."""
+    unit = 1e9 if total >= 10**8 else 1e6
+    return f"{done / unit:.1f} of {gigabytes(total)}"
 
 
 def duration(seconds: float) -> str:

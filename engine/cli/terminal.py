@@ -1,5 +1,6 @@
 """What a terminal shows: answers on standard output, the rest on standard error."""
 
+import os
 import sys
 import time
 
@@ -37,6 +38,7 @@ class StatusLine:
         if not sys.stderr.isatty() or now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
+        text = fitted(text, os.get_terminal_size(sys.stderr.fileno()).columns)
         sys.stderr.write("\r" + text.ljust(self._shown))
         sys.stderr.flush()
         self._shown = len(text)
@@ -47,3 +49,9 @@ class StatusLine:
             sys.stderr.write("\r" + " " * self._shown + "\r")
             sys.stderr.flush()
         self._shown, self._drawn_at = 0, 0.0
+
+
+def fitted(text: str, columns: int) -> str:
+    """`text`, cut where a line that wraps could not be written over. A width of 0 is not known."""
+    most = (columns or 80) - 1
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -322,14 +322,23 @@ def test_a_full_disk_can_be_overruled(live: Live, wait_for: WaitFor) -> None:
     assert [c["anyway"] for c in life.commands() if "anyway" in c] == [False, True]
 
 
-def test_a_stall_says_what_it_waits_for(live: Live, wait_for: WaitFor) -> None:
+def test_a_stall_says_what_it_waits_for_until_bytes_come(live: Live, wait_for: WaitFor) -> None:
     waiting = {"type": "Waiting", "message": "No answer.", "seconds": 4, "failures": 2, "tries": 10}
     stalled = MOVED | {"bytes_per_s": 0.0, "seconds_left": None}
-    life = live({"a/A": [[BEGUN, stalled, waiting, "hold"]]})
+    moved = MOVED | {"done": 500}
+    life = live(
+        {"a/A": [[BEGUN, stalled, waiting, stalled, "hold"], [BEGUN, waiting, moved, "hold"]]}
+    )
     life.downloads.add("a/A", "A")
-    wait_for(lambda: life.downloads.downloads[0].note)
-    assert life.one("a/A").note == "No answer."
-    assert life.one("a/A").progress.bytes_per_s == 0.0
+    wait_for(lambda: life.one("a/A").note)
+    life.downloads.pause(life.one("a/A").id)
+    heard = Heard(life.downloads.changed)
+    wait_for(lambda: life.states() == ["paused"])
+    notes = {d.note for told in heard.told for d in told if d.state == "pausing"}
+    assert notes <= {"No answer. Trying again in 4 s."}  # another figure does not end it
+    life.downloads.resume(life.one("a/A").id)
+    wait_for(lambda: life.one("a/A").progress.done == 500)
+    assert life.one("a/A").note == ""
 
 
 def test_the_queue_outlives_the_application(live: Live, wait_for: WaitFor) -> None:

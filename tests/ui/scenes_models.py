@@ -85,7 +85,7 @@ DOWNLOADS = (
         "Stalled",
         "running",
         progress=replace(HALF, bytes_per_s=0.0, seconds_left=None),
-        note="The hub does not answer; trying again in 4 s.",
+        note="huggingface.co has stopped sending. Trying again in 4 s.",
     ),
     download("Waiting", "queued", progress=Progress()),
     download("Pausing", "pausing"),

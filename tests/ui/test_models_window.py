@@ -56,7 +56,7 @@ def test_every_state_has_its_words() -> None:
     assert said["Verifying"][0] == "Verifying: 43 %"
     assert said["Repacking"][0] == "Repacking · 19.3 of 44.8 GB · 96 MB/s · 2 h 5 min left"
     assert said["Stalled"] == (
-        "0 MB/s · The hub does not answer; trying again in 4 s.",
+        "0 MB/s · huggingface.co has stopped sending. Trying again in 4 s.",
         Role.WARNING,
     )
     assert said["Paused"] == ("Paused · 19.3 of 44.8 GB", Role.SECONDARY)

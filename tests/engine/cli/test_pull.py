@@ -10,6 +10,7 @@ import pytest
 
 from engine.cli import main
 from engine.cli.pull import Screen, duration, progress_line
+from engine.cli.terminal import fitted
 from engine.container.fit import Machine
 from engine.container.probe import Probe
 from engine.install.claim import Claim
@@ -172,6 +173,14 @@ def test_a_line_of_progress() -> None:
     stalled = Progress("downloading", 3_100_000_000, 19_500_000_000, 0.0, None)
     assert progress_line(stalled) == "Downloading 3.1 of 19.5 GB · 0.0 MB/s"
     assert progress_line(Progress("verifying", 41, 100, 9.0, 1.0)) == "Verifying 41%"
+    small = Progress("downloading", 3_140_000, 27_600_000, 9e6, 0.2)
+    assert progress_line(small) == "Downloading 3.1 of 27.6 MB · 9.0 MB/s · 1 s left"
+    assert progress_line(Progress("downloading", 0, 0, 0.0, None)) == "Asking what is to be fetched"
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(80, "abcdef"), (7, "abcdef"), (5, "abc…")])
+def test_a_line_never_wraps(columns: int, shown: str) -> None:
+    assert fitted("abcdef", columns) == shown
 
 
 def test_trouble_stays_in_the_line_until_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,10 +190,11 @@ def test_trouble_stays_in_the_line_until_it_is_over(monkeypatch: pytest.MonkeyPa
     )
     screen = Screen()
     screen.hear(Waiting("The hub has trouble (503).", 5.0, 1, 10))
-    for rate in (0.0, 5e6):
-        screen.hear(Progress("downloading", 0, 10**9, rate, None))
-    assert shown[0].endswith("The hub has trouble (503). Trying again in 5 s.")
-    assert "trouble" not in shown[1]
+    for done in (0, 0, 7):
+        screen.hear(Progress("downloading", done, 10**9, 5e6, None))
+    for line in shown[:2]:
+        assert line.endswith(" · The hub has trouble (503). Trying again in 5 s.")
+    assert "trouble" not in shown[2]
 
 
 @pytest.mark.parametrize(
