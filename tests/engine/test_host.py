@@ -52,6 +52,28 @@ def test_quick_commands_are_answered_between_tokens(start: Callable[..., Peer]) 
     assert peer.hear(wire.EngineStats).hit_rate == pytest.approx(0.71)
 
 
+def test_a_plan_needs_no_model_and_does_not_wait_for_an_answer(start: Callable[..., Peer]) -> None:
+    peer = start(answers=[{"text": ["a"] * 2000, "delay_s": 0.005}])
+    peer.send(wire.Plan("/models/m", 90_000_000))
+    planned = peer.hear(wire.Planned)
+    assert (planned.path, planned.memory_bytes) == ("/models/m", 90_000_000)
+    assert planned.ledger is not None
+    assert planned.ledger.total_bytes == 90_000_000
+    peer.send(wire.Load("/models/m"), ask("1"))
+    peer.hear(wire.Text)
+    peer.send(wire.Plan("/models/other"))
+    assert peer.hear(wire.Planned).path == "/models/other"
+    peer.send(wire.Cancel("1"))
+    assert peer.hear(wire.Finished).reason == "cancelled"
+
+
+def test_the_kernels_are_told_with_the_model(start: Callable[..., Peer]) -> None:
+    peer = start()
+    peer.send(wire.Load("/m"), wire.Load("/m", plain=True))
+    kinds = [loaded.kernels.kind for _ in range(2) if (loaded := peer.hear(wire.Loaded)).kernels]
+    assert kinds == ["native", "plain"]
+
+
 def test_errors_and_bugs_end_one_answer_and_nothing_else(start: Callable[..., Peer]) -> None:
     error = {"kind": "ContextFull", "message": "Too long.", "remedy": "Shorten it."}
     peer = start(
