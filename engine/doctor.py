@@ -29,7 +29,6 @@ from engine.memory import machine
 from engine.memory.condition import condition
 from engine.memory.plan import check_fits, floor_bytes, plan_memory
 from engine.memory.pressure import Pressure
-from engine.model.hybrid import CHUNK_TOKENS
 from engine.model.kernels import Kernels
 from engine.model.metal.kernels import MetalKernels
 from engine.model.metal.proof import prove
@@ -124,9 +123,7 @@ def examine_model(path: Path, probe_disk: bool = True) -> ModelReport:
     speed = disk_speed(container) if probe_disk else None
     count = container.layout.expert_count
     try:
-        plan = plan_memory(
-            container, itemsize=default_kernels().dtype.size, chunk_tokens=CHUNK_TOKENS
-        )
+        plan = plan_memory(container, itemsize=default_kernels().dtype.size)
         check_fits(plan, floor_bytes(plan, container.config.experts_per_token))
     except MartletError as error:
         return ModelReport(str(path), {}, 0, count, speed, str(error))

@@ -17,8 +17,8 @@ from engine.experts.integrity import CheckedReader, known_sums
 from engine.experts.policy import PolicyFactory, policy_for
 from engine.experts.reader import ExpertReader, ThreadedReader
 from engine.experts.thread_probe import threads_for
-from engine.memory.plan import check_fits, floor_bytes, plan_memory
-from engine.model.hybrid import CHUNK_TOKENS, Model
+from engine.memory.plan import PLANNED_CONTEXT, check_fits, floor_bytes, plan_memory
+from engine.model.hybrid import Model
 from engine.model.kernels import Kernels
 from engine.model.metal.kernels import MetalKernels
 from engine.model.metal.proof import prove
@@ -41,9 +41,16 @@ def load_model(
     kernels: Kernels | None = None,
     on_route: OnRoute = unheard,
     check_reads: int = 0,
+    context_tokens: int = PLANNED_CONTEXT,
+    chunk_tokens: int | None = None,
+    snapshots_bytes: int | None = None,
     progress: Callable[[str, float], None] = lambda phase, share: None,
 ) -> Model:
     """Open, check and load the container at `path`, within `memory_bytes` or with `slots` a layer.
+
+    Set aside beside the experts: room for `context_tokens` of conversation (more may come, at the
+    experts' cost), prefill chunks of `chunk_tokens`, and kept prefixes; these two as large as the
+    memory lets them be, unless given.
 
     `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1;
     `on_route` hears each layer's choice of experts (`TraceRecorder.add`). `check_reads`: of so many
@@ -61,7 +68,9 @@ def load_model(
         memory_bytes=memory_bytes,
         slots=slots,
         itemsize=kernels.dtype.size,
-        chunk_tokens=CHUNK_TOKENS,
+        chunk_tokens=chunk_tokens,
+        context_tokens=context_tokens,
+        snapshots_bytes=snapshots_bytes,
     )
     check_fits(plan, floor_bytes(plan, container.config.experts_per_token))
     mx.set_cache_limit(plan.allocator_bytes)

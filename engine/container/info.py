@@ -7,7 +7,6 @@ from engine.config import Quantization
 from engine.container.container import Container
 from engine.container.files import file_size
 from engine.memory.plan import plan_memory
-from engine.model.hybrid import CHUNK_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +84,5 @@ def slot_counts(container: Container) -> list[int]:
 
 
 def _memory(container: Container, slots: int, itemsize: int) -> MemoryRow:
-    plan = plan_memory(container, slots=slots, itemsize=itemsize, chunk_tokens=CHUNK_TOKENS)
+    plan = plan_memory(container, slots=slots, itemsize=itemsize)
     return MemoryRow(slots, plan.slots_bytes, plan.total_bytes)

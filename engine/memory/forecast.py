@@ -8,8 +8,14 @@ from engine.container.container import Container, open_container
 from engine.errors import MartletError, NotEnoughMemory
 from engine.loading import activation_dtype
 from engine.memory import machine
-from engine.memory.plan import MemoryPlan, check_fits, floor_bytes, plan_memory, room_bytes
-from engine.model.hybrid import CHUNK_TOKENS
+from engine.memory.plan import (
+    MemoryPlan,
+    check_fits,
+    floor_bytes,
+    least_plan,
+    plan_memory,
+    room_bytes,
+)
 
 
 def forecast(command: wire.Plan) -> wire.Planned:
@@ -24,7 +30,7 @@ def forecast(command: wire.Plan) -> wire.Planned:
         container = open_container(Path(command.path))
     except MartletError as error:
         return _refused(told, error)
-    least = _plan(container, slots=container.config.experts_per_token)
+    least = least_plan(container, activation_dtype().size)
     told = replace(
         told,
         ledger=_ledger(least, container),
@@ -52,7 +58,6 @@ def _plan(
         memory_bytes=memory_bytes,
         slots=slots,
         itemsize=activation_dtype().size,
-        chunk_tokens=CHUNK_TOKENS,
         given_back_bytes=given_back,
     )
 

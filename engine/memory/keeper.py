@@ -17,7 +17,7 @@ from engine.memory import machine
 from engine.memory.condition import Condition, condition
 from engine.memory.governor import Decision, Facts, Limits, PauseReason, Rates, State, decide
 from engine.memory.pressure import Pressure
-from engine.model.hybrid import CHUNK_TOKENS, Model
+from engine.model.hybrid import Model
 from engine.model.state import state_bytes
 from engine.protocol import PressureLevel
 
@@ -147,14 +147,15 @@ class MemoryKeeper:
     def _cap_slots(self) -> int:
         """What is left for slots once the conversation has grown beyond what was planned for it."""
         plan, model = self._model.plan, self._model
-        length = len(self._live.ids) + CHUNK_TOKENS
+        length = len(self._live.ids) + plan.chunk_tokens
         state = max(plan.state_bytes, state_bytes(model.config, length, model.kernels.dtype.size))
         left = self._budget_bytes - (plan.fixed_bytes - plan.state_bytes + state)
         return left // self._row_bytes
 
     def _carry_out(self, decision: Decision, facts: Facts) -> Change | None:
         model = self._model
-        model.chunk_tokens = GENTLE_CHUNK_TOKENS if decision.gentle else CHUNK_TOKENS
+        usual = model.plan.chunk_tokens
+        model.chunk_tokens = min(GENTLE_CHUNK_TOKENS, usual) if decision.gentle else usual
         model.lookahead.allowed = not decision.gentle
         if decision.spill:
             self._live.prefixes.spill_old()

@@ -21,9 +21,14 @@ from engine.model.state import state_bytes
 INTERPRETER_BYTES = 70_000_000  # Python, MLX and the libraries, before a model
 TOKENIZER_FACTOR = 20  # what the tokenizers library takes for a byte of tokenizer.json
 ALLOCATOR_BYTES = 256_000_000  # at most; MLX's own default is nearly all it ever had
-SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, unless the caller says otherwise
+SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, at most, unless the caller says otherwise
 PLANNED_CONTEXT = 4_096  # tokens of the live conversation that the plan has room for
 STAGED_EXPERTS = 16  # a group: large enough to keep the readers busy while it computes
+CHUNKS = (2_048, 1_024, 512, 256, 128)  # tokens of a prompt that pass the layers together
+CPU_CHUNK = 512  # at most: there a chunk takes seconds, and nothing changes before its end
+USUAL_CHUNK = 512  # where no budget is known
+CHUNK_SHARE = 8  # a chunk's scratch, and what stays of it, take at most this part of a budget
+SNAPSHOT_SHARE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class MemoryPlan:
     """Bytes by what they are for."""
 
     slots_per_layer: int
+    chunk_tokens: int
     staged_experts: int  # a group of a sweep; 0: no staging
     dense_bytes: int
     slots_bytes: int
@@ -66,30 +72,48 @@ def plan_memory(
     memory_bytes: int | None = None,
     slots: int | None = None,
     itemsize: int,
-    chunk_tokens: int,
+    chunk_tokens: int | None = None,
     context_tokens: int = PLANNED_CONTEXT,
+    snapshots_bytes: int | None = None,
     given_back_bytes: int = 0,
 ) -> MemoryPlan:
     """The plan for a number of slots, a budget, or (neither given) this machine.
 
-    `itemsize`: bytes an activation. `given_back_bytes`: taken now, free before this is loaded. Nothing given is ever exceeded. Raises BadOption or
-    NotEnoughMemory with the smallest that works.
+    `itemsize`: bytes an activation. Prefill chunks and kept prefixes are as large as a budget
+    lets them be, unless they are given. `given_back_bytes`: taken now, free before this is loaded.
+    Nothing given is ever exceeded. Raises BadOption or NotEnoughMemory with the smallest that
+    works.
     """
     config, layout = container.config, container.layout
-    fixed = _fixed(container, itemsize, chunk_tokens, context_tokens)
+    given = _Reserve(itemsize, context_tokens, chunk_tokens, snapshots_bytes)
     row_bytes = slot_bytes(layout) * layout.layer_count
     if slots is not None:
+        fixed = _fixed(container, given, None)
         count = check_slots(slots, layout, config.experts_per_token)
     else:
-        least = fixed.fixed_bytes + config.experts_per_token * row_bytes
+        least = least_plan(container, itemsize, context_tokens).total_bytes
         budget = memory_bytes
         if budget is None:
-            budget = default_target_bytes(fixed, least, given_back_bytes)
+            usual = _fixed(container, given, None)
+            budget = default_target_bytes(usual, least, given_back_bytes)
+        fixed = _fixed(container, given, budget)
+        if fixed.fixed_bytes + config.experts_per_token * row_bytes > budget:
+            fixed = _fixed(container, given, 0)  # slots come before comfort
         count = slots_for_budget(budget, fixed.fixed_bytes, layout, config.experts_per_token)
     plan = replace(fixed, slots_per_layer=count, slots_bytes=count * row_bytes)
     if count == layout.expert_count:  # every expert has a slot: a sweep has nothing to read
         plan = replace(plan, staged_experts=0, staging_bytes=0)
     return plan
+
+
+def least_plan(
+    container: Container, itemsize: int, context_tokens: int = PLANNED_CONTEXT
+) -> MemoryPlan:
+    """The smallest that runs: a token's experts in every layer, short chunks, no kept prefixes."""
+    count = container.config.experts_per_token
+    fixed = _fixed(container, _Reserve(itemsize, context_tokens, None, None), 0)
+    row_bytes = slot_bytes(container.layout) * container.layout.layer_count
+    return replace(fixed, slots_per_layer=count, slots_bytes=count * row_bytes)
 
 
 def check_fits(plan: MemoryPlan, floor_bytes: int, room: int | None = None) -> None:
@@ -155,19 +179,49 @@ def default_target_bytes(fixed: MemoryPlan, least: int, given_back: int = 0) -> 
     return max(target, least)
 
 
-def _fixed(container: Container, itemsize: int, chunk_tokens: int, context: int) -> MemoryPlan:
+@dataclass(frozen=True, slots=True)
+class _Reserve:
+    """What a caller wants beside experts; None: as the budget allows."""
+
+    itemsize: int
+    context_tokens: int
+    chunk_tokens: int | None
+    snapshots_bytes: int | None
+
+
+def chunk_for(config: ModelConfig, itemsize: int, budget: int | None) -> int:
+    """Tokens of a prefill chunk: every chunk reads the experts anew, so the more the better."""
+    if budget is None:
+        return USUAL_CHUNK
+    for tokens in CHUNKS:
+        scratch = scratch_bytes(config, tokens, itemsize)
+        fits = scratch + min(ALLOCATOR_BYTES, scratch) <= budget // CHUNK_SHARE
+        if fits and (itemsize < 4 or tokens <= CPU_CHUNK):
+            return tokens
+    return CHUNKS[-1]
+
+
+def _snapshots_for(state: int, budget: int | None) -> int:
+    most = min(SNAPSHOT_BYTES, 4 * state)
+    return most if budget is None else min(most, budget // SNAPSHOT_SHARE)
+
+
+def _fixed(container: Container, given: _Reserve, budget: int | None) -> MemoryPlan:
     """The plan without slots."""
     config, layout = container.config, container.layout
     staged = min(STAGED_EXPERTS, layout.expert_count)
-    state = state_bytes(config, context, itemsize)
-    scratch = scratch_bytes(config, chunk_tokens, itemsize)
+    state = state_bytes(config, given.context_tokens, given.itemsize)
+    chunk = given.chunk_tokens or chunk_for(config, given.itemsize, budget)
+    scratch = scratch_bytes(config, chunk, given.itemsize)
+    snapshots = given.snapshots_bytes
     return MemoryPlan(
         slots_per_layer=0,
+        chunk_tokens=chunk,
         staged_experts=staged,
         dense_bytes=container.dense_bytes,
         slots_bytes=0,
         state_bytes=state,
-        snapshots_bytes=min(SNAPSHOT_BYTES, 4 * state),
+        snapshots_bytes=_snapshots_for(state, budget) if snapshots is None else snapshots,
         staging_bytes=2 * staged * slot_bytes(layout),
         scratch_bytes=scratch,
         allocator_bytes=min(ALLOCATOR_BYTES, scratch),

@@ -36,7 +36,6 @@ from engine.model.weights import Linear, linear, vector
 
 log = logging.getLogger(__name__)
 
-CHUNK_TOKENS = 512  # of a prefill; bounds the activations and how long a cancel waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Model:
         self.lookahead = Lookahead(cache, max(1, config.experts_per_token // 2))
         self.kernels = kernels
         self.plan = plan
-        self.chunk_tokens = CHUNK_TOKENS  # may change between chunks
+        self.chunk_tokens = plan.chunk_tokens  # of a prefill; may change between chunks
         self._reader = reader
         self.embedding = linear(tensors, "model.embed_tokens", config)
         self.head = self._head(tensors)

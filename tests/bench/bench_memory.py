@@ -54,14 +54,13 @@ def _run(path: Path, slots: int, prompt: int, decode: int) -> dict[str, object]:
     from engine.container.container import open_container
     from engine.loading import activation_dtype, load_model
     from engine.memory import machine
-    from engine.memory.plan import plan_memory
-    from engine.model.hybrid import CHUNK_TOKENS
+    from engine.memory.plan import USUAL_CHUNK, plan_memory
 
     plan = plan_memory(
         open_container(path),
         slots=slots,
         itemsize=activation_dtype().size,
-        chunk_tokens=min(CHUNK_TOKENS, prompt),
+        chunk_tokens=min(USUAL_CHUNK, prompt),
         context_tokens=prompt + decode,
     )
     model = load_model(path, slots=slots)

@@ -20,7 +20,6 @@ from typing import Any, Self
 from engine.container.container import open_container
 from engine.loading import activation_dtype
 from engine.memory.plan import plan_memory
-from engine.model.hybrid import CHUNK_TOKENS
 from tests.bench.cgroup import MemoryGroup, NoController, memory_group
 
 MB = 1_000_000
@@ -164,7 +163,6 @@ def _acts(parsed: argparse.Namespace, group: MemoryGroup, expected: list[int]) -
         open_container(parsed.container),
         slots=parsed.slots,
         itemsize=activation_dtype().size,
-        chunk_tokens=CHUNK_TOKENS,
     )
     total, pool = plan.total_bytes, plan.slots_bytes
     limit = total + parsed.room * MB

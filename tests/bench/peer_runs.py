@@ -3,8 +3,8 @@
     python -m tests.bench.peer_runs martlet|mlx-lm|llama.cpp MODEL PROMPT DECODE [BYTES]
 
 Every engine gets the same tokens. Prints one line of JSON: seconds of the prompt, milliseconds of
-each token, megabytes read from storage a token. BYTES is the memory that Martlet may use; without
-it, all experts are resident. llama.cpp is the prebuilt `xllamacpp` on two threads, from a map of
+each token, megabytes read from storage a token. BYTES is Martlet's budget; without it, all experts
+are resident. llama.cpp is the prebuilt `xllamacpp` on two threads, from a map of
 the file and without repacking, which would need the model's size in memory once more.
 """
 
@@ -54,7 +54,14 @@ def martlet(path: Path, prompt: Sequence[int], rest: Sequence[int], memory: int 
     from engine.container.container import open_container
 
     slots = None if memory else open_container(path).config.expert_count
-    model = load_model(path, memory_bytes=memory, slots=slots)
+    model = load_model(
+        path,
+        memory_bytes=memory,
+        slots=slots,
+        context_tokens=len(prompt) + len(rest),
+        chunk_tokens=len(prompt),
+        snapshots_bytes=0,
+    )
     state = model.new_state()
     told = timed(
         lambda: mx.eval(model.read(prompt, state)),
@@ -65,7 +72,7 @@ def martlet(path: Path, prompt: Sequence[int], rest: Sequence[int], memory: int 
     return told
 
 
-def mlx_lm(path: Path, prompt: Sequence[int], rest: Sequence[int], memory: int | None) -> str:
+def mlx_lm(path: Path, prompt: Sequence[int], rest: Sequence[int], _: int | None) -> str:
     """mlx-lm, everything resident; in float32, which MLX's CPU computes ten times as fast."""
     import mlx.core as mx
     from mlx_lm.models.cache import make_prompt_cache
@@ -83,7 +90,7 @@ def mlx_lm(path: Path, prompt: Sequence[int], rest: Sequence[int], memory: int |
     )
 
 
-def llama_cpp(path: Path, prompt: Sequence[int], rest: Sequence[int], memory: int | None) -> str:
+def llama_cpp(path: Path, prompt: Sequence[int], rest: Sequence[int], _: int | None) -> str:
     """llama.cpp: what is new in a longer and longer prompt is one token."""
     import xllamacpp
 

@@ -12,7 +12,7 @@ import engine
 from engine.container.library import built_in_model
 from engine.errors import BadOption, ContextFull, ReadFailed, SessionBusy
 from engine.events import Event, Finished, PrefillProgress, TextDelta
-from engine.model.hybrid import CHUNK_TOKENS
+from engine.memory.plan import USUAL_CHUNK
 from engine.options import GenerationOptions
 from engine.session import ChatSession
 from tests.engine.conftest import TinyModels
@@ -151,7 +151,7 @@ def test_cancelling_while_the_prompt_is_read(model: engine.Model, session: ChatS
     assert events[-1].reason == "cancelled"
     assert events[-1].tokens == ()
     resumed = answer(session, long)
-    assert resumed.stats.cached_tokens == CHUNK_TOKENS
+    assert resumed.stats.cached_tokens == USUAL_CHUNK
 
 
 def test_leaving_an_answer_midway_frees_the_session(session: ChatSession) -> None:

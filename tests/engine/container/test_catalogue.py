@@ -13,7 +13,6 @@ from engine.container import catalogue
 from engine.container.catalogue import Entry, find_entry, load_catalogue
 from engine.container.layout import build_layout
 from engine.memory.plan import plan_memory
-from engine.model.hybrid import CHUNK_TOKENS
 from engine.records import BadRecord, from_json
 
 ENTRIES = load_catalogue().models
@@ -66,7 +65,7 @@ def test_its_memory_is_what_the_planner_says(entry: Entry, tmp_path: Path) -> No
         config=config, layout=layout, dense_bytes=entry.shape.dense_bytes, path=tmp_path
     )
     floor = config.experts_per_token
-    plan = plan_memory(container, slots=floor, itemsize=2, chunk_tokens=CHUNK_TOKENS)
+    plan = plan_memory(container, slots=floor, itemsize=2)
     assert entry.floor_bytes == pytest.approx(plan.total_bytes, rel=0.05)
     assert entry.shape.expert_bytes == layout.stride
 

@@ -17,8 +17,8 @@ from engine.live_state import LiveState
 from engine.memory.condition import Condition
 from engine.memory.keeper import GENTLE_CHUNK_TOKENS, Change, MemoryKeeper, Probes
 from engine.memory.machine import used_bytes
+from engine.memory.plan import USUAL_CHUNK
 from engine.memory.pressure import Pressure
-from engine.model.hybrid import CHUNK_TOKENS
 from engine.options import GenerationOptions
 from engine.protocol import PressureLevel
 from engine.session import ChatSession
@@ -174,7 +174,7 @@ def test_heat_makes_chunks_small_and_a_hot_machine_waits(
     assert "too hot" in keeper.paused
     machine.condition = Condition("nominal")
     look(keeper, machine)
-    assert (keeper.paused, model.chunk_tokens) == ("", CHUNK_TOKENS)
+    assert (keeper.paused, model.chunk_tokens) == ("", USUAL_CHUNK)
 
 
 def test_a_persons_choice_is_kept_and_never_enlarged(

@@ -12,12 +12,16 @@ from engine.errors import BadOption, NotEnoughMemory
 from engine.experts.slots import slot_bytes
 from engine.memory import machine
 from engine.memory.plan import (
+    CHUNKS,
+    CPU_CHUNK,
     MemoryPlan,
     check_fits,
+    chunk_for,
     default_target_bytes,
     floor_bytes,
     plan_memory,
     pool_bytes,
+    scratch_bytes,
 )
 from tests.engine.conftest import TinyModels
 
@@ -61,7 +65,7 @@ def test_it_grows_with_the_conversation_the_chunk_and_the_slots(container: Conta
 
 
 def test_a_budget_is_never_exceeded(container: Container) -> None:
-    least = plan(container, slots=4).total_bytes
+    least = plan(container, slots=4, snapshots_bytes=0).total_bytes
     for extra in range(0, 10**6, 77_777):
         assert plan(container, memory_bytes=least + extra).total_bytes <= least + extra
     with pytest.raises(NotEnoughMemory, match="Allow at least"):
@@ -137,3 +141,25 @@ def test_nothing_is_loaded_into_memory_that_is_not_there(
     machine_of(8, 0.01)
     with pytest.raises(NotEnoughMemory, match="Close other apps"):
         engine.load_model(container.path, slots=8)
+
+
+@pytest.mark.parametrize("itemsize", [2, 4])
+def test_chunks_grow_with_the_budget(container: Container, itemsize: int) -> None:
+    """Never beyond an eighth of it, and on a CPU not beyond what is done within seconds."""
+    config = container.config
+    chunks = [chunk_for(config, itemsize, 2**exponent) for exponent in range(20, 40)]
+    assert chunks == sorted(chunks)
+    assert chunks[0] == CHUNKS[-1]
+    assert chunks[-1] == (CHUNKS[0] if itemsize == 2 else CPU_CHUNK)
+    for exponent, tokens in zip(range(20, 40), chunks, strict=True):
+        fits = 2 * scratch_bytes(config, tokens, itemsize) <= 2**exponent // 8
+        assert fits or tokens == CHUNKS[-1] or scratch_bytes(config, tokens, itemsize) > GB // 4
+
+
+def test_a_small_budget_keeps_fewer_prefixes(container: Container) -> None:
+    usual = plan(container, slots=8)
+    least = plan(container, slots=4, snapshots_bytes=0, chunk_tokens=128).total_bytes
+    tight = plan_memory(container, memory_bytes=least + least // 8, itemsize=4)
+    assert tight.snapshots_bytes < usual.snapshots_bytes
+    assert tight.total_bytes <= least + least // 8
+    assert plan(container, slots=8, snapshots_bytes=7).snapshots_bytes == 7
