@@ -21,7 +21,7 @@ def find_interpreter(target: Target) -> Path:
     if not target.is_host:
         raise BuildFailed(f"Give --python DIR: the prefix of a {wanted}.")
     try:
-        run(["uv", "python", "install", PYTHON])
+        run(["uv", "python", "install", "--no-bin", PYTHON])
         found = run(["uv", "python", "find", "--managed-python", PYTHON])
     except BuildFailed as error:
         raise BuildFailed(
