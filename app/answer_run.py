@@ -190,7 +190,7 @@ class AnswerRun(QObject):
         self._set_phase("reading")
         self._flush_timer.start()
         prompt = build_prompt(resolved.system_prompt, begun.path)
-        self._engine.generate(self._id, prompt, resolved.options)
+        self._engine.generate(self._id, prompt, resolved.options, self.conversation_id)
 
     # Growing
 

@@ -82,6 +82,7 @@ class ChatController(QObject):
     ) -> None:
         super().__init__()
         self._store = store
+        self._engine = engine
         self._answers = answers
         self._settings = settings
         self._revealing: str | None = None  # a message that is to be shown
@@ -182,6 +183,7 @@ class ChatController(QObject):
         for queued in self._answers.answers:
             if message_id in [m.id for m in self._follower.tree.path(queued.message_id)]:
                 self._answers.end(queued.message_id)
+        self._engine.forget([self._must_be_open().id])  # what it keeps holds this message, too
         self._write(partial(turns.delete, message_id=message_id, at=time.time()), self._deleted)
 
     def undo_delete(self, deletion_id: str) -> None:

@@ -8,6 +8,7 @@ event like any other. Events of a process or a generation that is over are dropp
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -24,6 +25,7 @@ from app.engine_state import (
 )
 from app.event_inbox import EventInbox
 from engine import protocol as wire
+from engine import snapshot_folder
 from engine.options import GenerationOptions
 
 REVIVE_MS = 200  # until a process that only serves is started again; its end is seen before
@@ -64,9 +66,13 @@ class EngineClient(QObject):
     # str, int: the answer to count_tokens(); never for an ask that could not be answered
     tokens_counted = Signal(str, int)
 
-    def __init__(self, command: Sequence[str] = ENGINE_COMMAND) -> None:
+    def __init__(
+        self, command: Sequence[str] = ENGINE_COMMAND, snapshots: Path | None = None
+    ) -> None:
+        """`snapshots`: where the engine keeps conversations beyond its life; None: nowhere."""
         super().__init__()
         self._command = command
+        self._snapshots = snapshots
         self._state = EngineState()
         self._process: EngineProcess | None = None
         self._wanted: wire.Load | None = None  # to be loaded once the old process is gone
@@ -92,7 +98,8 @@ class EngineClient(QObject):
         """Load a model; in place of another one only once that one's memory is back."""
         if self.gave_up or self._is_here(path):
             return
-        self._wanted = wire.Load(path, memory_bytes, plain=self._plain)
+        folder = str(self._snapshots) if self._snapshots else None
+        self._wanted = wire.Load(path, memory_bytes, plain=self._plain, snapshots_folder=folder)
         if self._process is None:
             self._start()
         elif self._state.model == "none" and self._state.process != "ending":
@@ -151,16 +158,27 @@ class EngineClient(QObject):
         self._set_state(replace(self._state, load_failure=None, load_failure_path=""))
 
     def generate(
-        self, id: str, messages: Sequence[wire.ChatMessage], options: GenerationOptions
+        self,
+        id: str,
+        messages: Sequence[wire.ChatMessage],
+        options: GenerationOptions,
+        conversation: str = "",
     ) -> None:
         """Begin a generation. Precondition: a model is loaded and nothing is being generated."""
-        self._send(wire.Generate(id, tuple(messages), options))
+        self._send(wire.Generate(id, tuple(messages), options, conversation))
         self._set_state(replace(self._state, answering=id))
 
     def cancel(self, id: str) -> None:
         """Ask the generation to end; Finished follows, unless the process hangs."""
         if self._state.answering == id:
             self._send(wire.Cancel(id))
+
+    def forget(self, conversations: Sequence[str]) -> None:
+        """Erase what the engine keeps of these, whether it runs or not."""
+        if self._snapshots is not None:
+            snapshot_folder.forget(self._snapshots, conversations)
+        if self._process is not None:
+            self._send(wire.Forget(tuple(conversations)))
 
     def kill(self) -> None:
         """The last resort, for a process that does not listen. Counts as asked for."""

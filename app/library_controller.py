@@ -43,6 +43,8 @@ class LibraryController(QObject):
     search_finished = Signal(object)
     # Deletion: conversations or a folder were deleted; offer Undo
     deleted = Signal(object)
+    # tuple[str, ...]: these conversations go, to Recently Deleted or for good
+    going = Signal(object)
     # tuple[Conversation, ...]: the answer to list_deleted(), latest deletion first
     deleted_listed = Signal(object)
     # str: path of the file or folder that an export wrote
@@ -165,6 +167,7 @@ class LibraryController(QObject):
         for queued in self._answers.answers:
             if queued.conversation_id in conversation_ids:
                 self._answers.end(queued.message_id)
+        self.going.emit(tuple(conversation_ids))
 
     def _queue_changed(self, answers: tuple[QueuedAnswer, ...]) -> None:
         active = frozenset(queued.conversation_id for queued in answers)

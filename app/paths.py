@@ -25,6 +25,13 @@ def log_folder() -> Path:
     return home / "logs" if home else Path(platformdirs.user_log_dir(_NAME, appauthor=False))
 
 
+def snapshots_folder() -> Path:
+    """What the engine keeps of conversations to read less; a system may empty it."""
+    home = _home()
+    cache = home / "cache" if home else Path(platformdirs.user_cache_dir(_NAME, appauthor=False))
+    return cache / "snapshots"
+
+
 def models_folder(data: Path) -> Path:
     """The models that the application itself installs."""
     return data / "models"

@@ -49,7 +49,7 @@ def _shelf(model: Model, command: wire.Load) -> SnapshotShelf | None:
     if command.snapshots_folder is None:
         return None
     budget = SHELF_BYTES if command.snapshots_bytes is None else command.snapshots_bytes
-    return open_shelf(model, Path(command.snapshots_folder), budget)
+    return open_shelf(model, Path(command.snapshots_folder), budget, named_only=True)
 
 
 class HostedModel:

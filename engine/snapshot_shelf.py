@@ -29,10 +29,17 @@ LEAST_FREE_BYTES = 2_000_000_000  # on the volume: a cache never takes the last 
 log = logging.getLogger(__name__)
 
 
-def open_shelf(model: Model, folder: Path, budget_bytes: int = SHELF_BYTES) -> "SnapshotShelf":
-    """The shelf of a loaded model. Other kernels round in other places: they have their own."""
+def open_shelf(
+    model: Model, folder: Path, budget_bytes: int = SHELF_BYTES, *, named_only: bool = False
+) -> "SnapshotShelf":
+    """The shelf of a loaded model. Other kernels round in other places: they have their own.
+
+    `named_only`: keep nothing of conversations without a name, which nobody could have forgotten.
+    """
     maker = f"{model.container.identity} {type(model.kernels).__name__}"
-    return SnapshotShelf(folder, maker, model.config, model.kernels.dtype, budget_bytes)
+    shelf = SnapshotShelf(folder, maker, model.config, model.kernels.dtype, budget_bytes)
+    shelf.named_only = named_only
+    return shelf
 
 
 class SnapshotShelf:
@@ -48,6 +55,7 @@ class SnapshotShelf:
     ) -> None:
         self.folder = folder
         self.budget_bytes = budget_bytes
+        self.named_only = False
         self._identity = f"{identity} {dtype} {FORMAT} {__version__}"
         self._model = snapshot_folder.digest(self._identity)
         self._config = config
@@ -64,7 +72,7 @@ class SnapshotShelf:
 
     def put(self, ids: Sequence[int] | Ids, snapshot: Snapshot, conversation: str = "") -> None:
         """Keep the snapshot after `ids`, if the disk allows."""
-        if self.longest(ids) == len(ids):
+        if (self.named_only and not conversation) or self.longest(ids) == len(ids):
             return
         name = snapshot_folder.file_name(conversation, self._model, packed(ids))
         try:

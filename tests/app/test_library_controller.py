@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from app import paths
 from app.chat_controller import ChatController
 from app.library_controller import LibraryController
 from app.workspace import Workspace
+from engine import snapshot_folder
 from tests.app.conftest import Heard, WaitFor
 
 Make = Callable[..., Workspace]
@@ -114,6 +116,31 @@ def test_deleting_what_is_answered_stops_it(make_workspace: Make, wait_for: Wait
     wait_for(lambda: workspace.library.library.conversations == ())
     wait_for(lambda: all(chat.conversation.deleted_at for chat in chats))
     assert [chat.messages[-1].status for chat in chats] == ["stopped", "stopped"]
+
+
+def test_what_goes_leaves_nothing_with_the_engine(
+    workspace: Workspace, library: LibraryController, wait_for: WaitFor
+) -> None:
+    folder = paths.snapshots_folder()
+    folder.mkdir(parents=True)
+    ids = {title: id_of(library, title) for title in ("cats", "dogs", "birds")}
+    for id in ids.values():
+        (folder / snapshot_folder.file_name(id, "0" * 16, b"1234")).touch()
+
+    def kept() -> set[str]:
+        left = {file.conversation for file in snapshot_folder.shelved(folder)}
+        return {title for title, id in ids.items() if snapshot_folder.tag(id) in left}
+
+    library.delete([ids["cats"]])
+    assert kept() == {"dogs", "birds"}
+    library.erase([ids["dogs"]])
+    assert kept() == {"birds"}
+    chat = workspace.new_chat()
+    chat.open(ids["birds"])
+    wait_for(lambda: chat.messages)
+    chat.delete(chat.messages[-1].id)
+    assert kept() == set()
+    wait_for(lambda: len(chat.messages) == 1)
 
 
 def test_export_and_import(library: LibraryController, wait_for: WaitFor, tmp_path: Path) -> None:

@@ -186,6 +186,16 @@ def test_other_models_and_versions_do_not_meet(
     assert len(shelf) == 1
 
 
+def test_a_shelf_for_named_conversations_keeps_no_others(
+    model: engine.Model, tmp_path: Path
+) -> None:
+    shelf = open_shelf(model, tmp_path, named_only=True)
+    shelf.put(IDS, after(model, IDS))
+    assert len(shelf) == 0
+    shelf.put(IDS, after(model, IDS), "a")
+    assert len(shelf) == 1
+
+
 def test_the_folder_is_the_owners_alone(model: engine.Model, shelf: SnapshotShelf) -> None:
     shelf.put(IDS, after(model, IDS))
     assert oct(shelf.folder.stat().st_mode)[-3:] == "700"
