@@ -1,10 +1,12 @@
 """FindBar: looks for words in the messages that are shown, and goes from place to place."""
 
+from itertools import takewhile
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QWidget
 
-from app.blocks.readable import count_of, readable
+from app.blocks.readable import count_of, count_readable
 from app.chat_controller import ChatController
 from app.conversation import Message
 from app.ui import figures, theme
@@ -34,7 +36,7 @@ class FindBar(QWidget):
         super().__init__(parent)
         self._chat = chat
         self._at: Place | None = None  # that was shown last
-        self._counts: dict[str, tuple[str, int]] = {}  # id -> the message's text, places in it
+        self._known: dict[str, tuple[str, int]] = {}  # id -> the message's text, places in it
         self.field = SearchField(self.tr("Find in this conversation"))
         self.field.setFixedWidth(FIELD_WIDTH)
         self.field.textChanged.connect(self._search)
@@ -67,52 +69,60 @@ class FindBar(QWidget):
 
     def step(self, delta: int) -> None:
         """Go to the next place of the words, or to the one before; round at the ends."""
-        places = self._places()
-        if not places:
-            return
-        if self._at in places:
-            self._at = places[(places.index(self._at) + delta) % len(places)]
-        else:
-            self._at = places[0] if delta > 0 else places[-1]
-        self._show_count()
-        self.found.emit(*self._at)
+        counts = self._counts()
+        total = sum(counts.values())
+        if total:
+            at = self._number(counts)
+            start = -1 if delta > 0 else 0  # from outside: the first place, or the last
+            self._at = _place((start if at is None else at) + delta, total, counts)
+            self._show_count()
+            self.found.emit(*self._at)
 
     def _search(self) -> None:
         self._at = None
-        self._counts.clear()
+        self._known.clear()
         self.words_changed.emit(self.field.text())
         self.step(-1)  # the latest one first: it is nearest to where one reads
         self._show_count()
 
-    def _places(self) -> list[Place]:
-        messages = self._chat.messages
-        return [(m.id, number) for m in messages for number in range(self._count_in(m))]
+    def _counts(self) -> dict[str, int]:
+        """Places in each message that has any, in the order of the messages."""
+        counted = ((message.id, self._count_in(message)) for message in self._chat.messages)
+        return {id: count for id, count in counted if count}
 
     def _count_in(self, message: Message) -> int:
         """Places in a message; of a long conversation, only what changed is searched again."""
-        known = self._counts.get(message.id)
+        known = self._known.get(message.id)
         if known is None or known[0] != message.text:
-            text = message.text if message.role == "user" else readable(message.text)
-            known = (message.text, count_of(self.field.text(), text))
-            self._counts[message.id] = known
+            count = count_of if message.role == "user" else count_readable
+            known = (message.text, count(self.field.text(), message.text))
+            self._known[message.id] = known
         return known[1]
+
+    def _number(self, counts: dict[str, int]) -> int | None:
+        """Which of all places was shown last; None if it is none of them any more."""
+        if self._at is None or self._at[1] >= counts.get(self._at[0], 0):
+            return None
+        shown, number = self._at
+        before = takewhile(lambda item: item[0] != shown, counts.items())
+        return sum(count for _, count in before) + number
 
     def _show_count(self) -> None:
         if self.isHidden():
             return
-        places = self._places()
+        counts = self._counts()
         for button in (self._previous, self._next):
-            button.setEnabled(len(places) > 1)
-        self._count.setText(self._words(places))
+            button.setEnabled(sum(counts.values()) > 1)
+        self._count.setText(self._words(counts))
 
-    def _words(self, places: list[Place]) -> str:
+    def _words(self, counts: dict[str, int]) -> str:
         if not self.field.text():
             return ""
-        if not places:
+        if not counts:
             return self.tr("Not found")
-        at = places.index(self._at) + 1 if self._at in places else len(places)
-        words = self.tr("%1 of %2").replace("%1", figures.count(at))
-        return words.replace("%2", figures.count(len(places)))
+        total, at = sum(counts.values()), self._number(counts)
+        words = self.tr("%1 of %2").replace("%1", figures.count(total if at is None else at + 1))
+        return words.replace("%2", figures.count(total))
 
     def _step_button(self, icon: str, name: str, delta: int) -> QToolButton:
         button = QToolButton()
@@ -159,3 +169,13 @@ class FindBar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(0, self.height() - 1, self.width(), 1, color(Role.LINE))
+
+
+def _place(number: int, total: int, counts: dict[str, int]) -> Place:
+    """The place with this number among all; beyond the ends it goes round."""
+    number %= total
+    for id, count in counts.items():
+        if number < count:
+            return id, number
+        number -= count
+    raise AssertionError("there are as many places as were counted")

@@ -1,6 +1,6 @@
 """Words are looked for in what is read, not in what Markdown hides."""
 
-from app.blocks.readable import count_of, places_of, readable
+from app.blocks.readable import count_of, count_readable, places_of, readable
 
 
 def test_targets_of_links_are_not_read() -> None:
@@ -23,3 +23,13 @@ def test_places_in_letters_of_either_case() -> None:
 
 def test_nothing_is_nowhere() -> None:
     assert count_of("", "abc") == 0
+
+
+def test_letters_that_grow_shift_nothing() -> None:
+    assert list(places_of("b", "\u0130\u0130B b")) == [(2, 3), (4, 5)]
+    assert list(places_of("", "\u0130")) == []
+
+
+def test_what_is_hidden_is_not_counted() -> None:
+    assert count_readable("sieve", "A sieve, see [it](https://example.org/sieve).") == 1
+    assert count_readable("python", "```python\nx\n```") == 0
