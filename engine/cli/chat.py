@@ -16,9 +16,11 @@ import platformdirs
 from engine.cli.options import (
     add_model,
     add_sampling,
+    add_snapshots,
     add_thinking,
     generation_options,
     loading_options,
+    snapshot_options,
 )
 from engine.cli.streaming import answer_record, open_session, show_answer
 from engine.cli.terminal import dimmed, say, warn
@@ -35,6 +37,7 @@ def add_commands(commands: Any) -> None:
     """Register `chat`."""
     parser = commands.add_parser("chat", help="talk with a model", description=__doc__)
     add_model(parser)
+    add_snapshots(parser)
     parser.add_argument("prompt", nargs="*", metavar="PROMPT", help="without one: a conversation")
     parser.add_argument("--system", metavar="TEXT", help="what the model is to be")
     parser.add_argument("--json", action="store_true", help="print one object instead of text")
@@ -46,9 +49,9 @@ def add_commands(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Answer the prompt, or converse until the input ends."""
     options = generation_options(parsed)
-    loading = loading_options(parsed)
+    loading, snapshots = loading_options(parsed), snapshot_options(parsed)
     messages = [{"role": "system", "content": parsed.system}] if parsed.system else []
-    with open_session(parsed.model, loading) as session:
+    with open_session(parsed.model, loading, snapshots) as session:
         if parsed.prompt:
             messages.append({"role": "user", "content": " ".join(parsed.prompt)})
             return _answer_once(session, messages, options, as_json=parsed.json)

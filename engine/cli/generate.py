@@ -10,9 +10,11 @@ from typing import Any
 from engine.cli.options import (
     add_model,
     add_sampling,
+    add_snapshots,
     add_thinking,
     generation_options,
     loading_options,
+    snapshot_options,
 )
 from engine.cli.streaming import answer_record, open_session, show_answer
 from engine.cli.terminal import say, warn
@@ -29,6 +31,7 @@ def add_commands(commands: Any) -> None:
     """Register `generate`."""
     parser = commands.add_parser("generate", help="continue a text", description=__doc__)
     add_model(parser)
+    add_snapshots(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT")
     prompt.add_argument("--prompt-file", metavar="FILE", type=Path)
@@ -44,9 +47,10 @@ def add_commands(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print what follows; of ids alone, the ids that follow."""
     options, loading = generation_options(parsed), loading_options(parsed)
+    snapshots = snapshot_options(parsed)
     ids = parse_ids(parsed.ids) if parsed.ids is not None else None
     text = None if ids is not None else _text(parsed)
-    with _recording(parsed, loading), open_session(parsed.model, loading) as session:
+    with _recording(parsed, loading), open_session(parsed.model, loading, snapshots) as session:
         events = _events(session, ids, text, options, chat=parsed.chat)
         finished = show_answer(events, quiet=parsed.json or ids is not None)
     if parsed.json:

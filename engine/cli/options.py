@@ -3,11 +3,13 @@
 import argparse
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from engine.errors import BadOption
 from engine.experts.integrity import CHECKED_READS
 from engine.options import GenerationOptions
+from engine.snapshot_folder import SHELF_BYTES
 
 _UNITS = {
     "": 1, "b": 1,
@@ -31,12 +33,38 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--memory", metavar="SIZE", help="keep within this much, like 2GB")
     size.add_argument("--slots", type=_whole("--slots"), metavar="N", help="experts a layer")
-    parser.add_argument("--threads", type=_whole("--threads"), metavar="N", help="reader threads (default: as the disk likes)")
+    parser.add_argument(
+        "--threads",
+        type=_whole("--threads"),
+        metavar="N",
+        help="reader threads (default: as the disk likes)",
+    )
     parser.add_argument(
         "--check-reads",
         action="store_true",
         help=f"hold one in {CHECKED_READS} expert reads against its checksum",
     )
+
+
+def add_snapshots(parser: argparse.ArgumentParser) -> None:
+    """Where conversations are kept beyond the process."""
+    parser.add_argument(
+        "--snapshots",
+        metavar="FOLDER",
+        type=Path,
+        help="keep what was read of conversations here, to read less next time (default: nowhere)",
+    )
+    parser.add_argument("--snapshots-size", metavar="SIZE", help="at most (default: 4GB)")
+
+
+def snapshot_options(parsed: argparse.Namespace) -> tuple[Path, int] | None:
+    """What `add_snapshots` was given: a folder and its bytes. Raises BadOption."""
+    size = SHELF_BYTES if parsed.snapshots_size is None else parse_bytes(parsed.snapshots_size)
+    if parsed.snapshots is not None:
+        return parsed.snapshots, size
+    if parsed.snapshots_size is not None:
+        raise BadOption("--snapshots-size has no folder.", "Name one with --snapshots.")
+    return None
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_model, loading_options
+from engine.cli.options import add_model, add_snapshots, loading_options, snapshot_options
 from engine.cli.streaming import load_shown
 from engine.cli.terminal import warn
+from engine.container.library import find_model
 from engine.server.extra import check_extra
 from engine.server.settings import ServerSettings
 
@@ -28,6 +30,7 @@ def add_commands(commands: Any) -> None:
     """Register `serve`."""
     parser = commands.add_parser("serve", help="answer OpenAI clients", description=__doc__)
     add_model(parser)
+    add_snapshots(parser)
     parser.add_argument("--host", default="127.0.0.1", help="another address needs a key")
     parser.add_argument("--port", type=int, default=8080, help="0: any free one (default: 8080)")
     parser.add_argument("--api-key", metavar="KEY", help=f"or in {KEY_VARIABLE}")
@@ -48,7 +51,7 @@ def run(parsed: argparse.Namespace) -> int:
     check_extra()
     settings = server_settings(parsed)
     logging.getLogger("engine.server").setLevel(logging.INFO)
-    _serve(parsed.model, loading_options(parsed), settings)
+    _serve(parsed.model, loading_options(parsed), settings, snapshot_options(parsed))
     return 0
 
 
@@ -65,20 +68,37 @@ def server_settings(parsed: argparse.Namespace) -> ServerSettings:
     )
 
 
-def _serve(name: str, loading: dict[str, Any], settings: ServerSettings) -> None:
+def _serve(
+    name: str,
+    loading: dict[str, Any],
+    settings: ServerSettings,
+    snapshots: tuple[Path, int] | None,
+) -> None:
     """Listen first: a port that is taken is known before a model is loaded."""
-    from engine.hosted_model import HostedModel  # tended as the application's is
     from engine.server.server import Server, listen  # these need the extra
 
     with (
         closing(listen(settings)) as listener,
-        closing(HostedModel(load_shown(name, loading))) as model,
+        closing(_hosted(name, loading, snapshots)) as model,
     ):
         served = model.served
         server = Server(served, settings, listener)
         with _ended_by_signals(server.stop):
             warn(f"Serving {served.name} at {server.url}; Ctrl-C ends it.")
             server.run(partial(_wait, model), partial(_tend, model))
+
+
+def _hosted(
+    name: str, loading: dict[str, Any], snapshots: tuple[Path, int] | None
+) -> "HostedModel":
+    """A model that is tended as the application's is."""
+    from engine.hosted_model import HostedModel
+    from engine.model_text import ModelText
+    from engine.snapshot_shelf import open_shelf
+
+    text = ModelText(find_model(name)).open_early()
+    model = load_shown(name, loading)
+    return HostedModel(model, open_shelf(model, *snapshots) if snapshots else None, text)
 
 
 def _tend(model: "HostedModel") -> None:

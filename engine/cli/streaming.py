@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from engine.cli.terminal import StatusLine, dimmed, say, warn
@@ -11,16 +12,25 @@ from engine.loading import load_model
 from engine.memory.keeper import MemoryKeeper
 from engine.memory.pressure import Pressure, open_source
 from engine.model.hybrid import Model
+from engine.model_text import ModelText
 from engine.session import ChatSession
+from engine.snapshot_shelf import open_shelf
 
 SMALL_PROMPT = 64  # tokens; reading fewer needs no progress shown
 
 
 @contextmanager
-def open_session(name: str, loading: dict[str, Any]) -> Iterator[ChatSession]:
-    """A session with the model of that name or path; closed at the end."""
+def open_session(
+    name: str, loading: dict[str, Any], snapshots: tuple[Path, int] | None = None
+) -> Iterator[ChatSession]:
+    """A session with the model of that name or path; closed at the end.
+
+    `snapshots`: a folder, and how much it may take, for what the session has read.
+    """
+    text = ModelText(find_model(name)).open_early()
     model = load_shown(name, loading)
-    session, pressure = ChatSession(model), Pressure()
+    shelf = open_shelf(model, *snapshots) if snapshots else None
+    session, pressure = ChatSession(model, shelf=shelf, text=text), Pressure()
     session.between = _telling(MemoryKeeper(model, session.live, pressure))
     source = open_source(pressure.on_pressure)
     try:
@@ -28,6 +38,7 @@ def open_session(name: str, loading: dict[str, Any]) -> Iterator[ChatSession]:
     finally:
         if source is not None:
             source.close()
+        session.live.shelve()
         model.close()
 
 

@@ -49,6 +49,20 @@ def test_json_is_one_object_with_the_promised_fields(capsys: pytest.CaptureFixtu
     assert record["finish_reason"] in ("stop", "length")
 
 
+def test_with_a_folder_the_next_run_reads_only_what_is_new(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["chat", "demo", "What is a lighthouse?", "--json", "--temperature", "0"]
+    command += ["--max-tokens", "5", "--snapshots", str(tmp_path / "kept")]
+    records = []
+    for _ in range(2):
+        assert main(command) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert records[0]["cached_tokens"] == 0
+    assert records[1]["cached_tokens"] > records[1]["prompt_tokens"] - 8
+    assert records[1]["tokens"] == records[0]["tokens"]
+
+
 def test_ids_need_no_tokenizer(tiny_models: TinyModels, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tiny_models.container("qwen3_next", bits=4))
     assert (
@@ -76,6 +90,7 @@ FAULTS = [
     (["chat", "demo", "hi", "--memory", "1MB"], 6, "Allow at least"),
     (["chat", "demo", "hi", "--memory", "lots"], 2, "'lots' is not a size"),
     (["chat", "demo", "hi", "--threads", "0"], 2, "--threads is 0"),
+    (["chat", "demo", "hi", "--snapshots-size", "1GB"], 2, "--snapshots-size has no folder"),
     (["generate", "demo", "--ids", "1,x"], 2, "'x'"),
     (["generate", "demo", "--ids", "99999"], 2, "99999"),
     (["generate", "demo", "--prompt", ""], 2, "empty"),
