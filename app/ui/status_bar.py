@@ -4,7 +4,7 @@ import html
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app.conversation import Activity
 from app.engine_state import EngineState, ServingState
@@ -16,6 +16,7 @@ from app.ui.theme import Role, color
 
 HEIGHT = 7 * theme.SPACE
 ROOMY = 180 * theme.SPACE  # px; narrower than this, what can be told from the bar is left out
+TIGHT = 150 * theme.SPACE  # px; narrower than this, rates are left out: they are in the inspector
 
 
 class Light(QWidget):
@@ -103,6 +104,9 @@ class StatusBar(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Status"))
         self.setMinimumHeight(HEIGHT)
+        # What it says never makes a window wider.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._is_answering = False
         self._light = Light()
         self._state = self._quiet()
         self._shares = ShareBar(
@@ -147,12 +151,10 @@ class StatusBar(QWidget):
     def _show_figures(self, state: EngineState) -> None:
         stats, plan = state.stats, state.plan
         loaded = state.model == "loaded" and stats is not None and plan is not None
-        answering = loaded and (state.answering is not None or state.serving.answering)
+        self._is_answering = loaded and (state.answering is not None or state.serving.answering)
         for widget in (self._shares, self._memory):
             widget.setVisible(loaded)
-        self._pool.setVisible(loaded and self.width() >= ROOMY)
-        for widget in (self._hits, self._disk):
-            widget.setVisible(answering)
+        self._fit_figures()
         if not loaded or stats is None or plan is None:
             return
         self._shares.show_shares(memory_parts(state, stats.memory_bytes), plan.budget_bytes)
@@ -164,8 +166,14 @@ class StatusBar(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._pool.setVisible(not self._memory.isHidden() and self.width() >= ROOMY)
+        self._fit_figures()
         self._server.show_name(self.width() >= ROOMY)
+
+    def _fit_figures(self) -> None:
+        """Leave out what there is no room for."""
+        self._pool.setVisible(not self._memory.isHidden() and self.width() >= ROOMY)
+        for widget in (self._hits, self._disk):
+            widget.setVisible(self._is_answering and self.width() >= TIGHT)
 
     def _quiet(self) -> Label:
         return Label(role=Role.SECONDARY, size=theme.CAPTION, tabular=True)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Activity
@@ -43,6 +44,20 @@ def test_narrow_window_leaves_the_pool_out(qtbot: QtBot, bar: StatusBar) -> None
     assert bar.line() == "Ready · 2.6 GB · Memory pressure: normal"
     bar.resize(1000, 28)
     assert "expert pool 900 MB" in bar.line()
+
+
+def test_what_it_says_never_makes_a_window_wider(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    column = QVBoxLayout(window)
+    bar = StatusBar()
+    column.addWidget(bar)
+    window.resize(540, 100)
+    window.show()
+    bar.show_state(loaded_state(answering="g", pressure="critical"), Activity("stopping"))
+    QApplication.processEvents()
+    assert window.width() == 540
+    assert bar.line() == "Stopping · 2.6 GB · Memory pressure: critical"
 
 
 def test_figures_go_when_the_engine_does(bar: StatusBar) -> None:
