@@ -80,7 +80,7 @@ class EngineClient(QObject):
         self._revive = QTimer(self, interval=REVIVE_MS, singleShot=True)
         self._revive.timeout.connect(self._start_to_serve)
         self._deaths = 0
-        self._plain = False
+        self._plain = self._checks = False  # how models are loaded
         self._inbox = EventInbox(self)
         self._inbox.arrived.connect(self._take)
 
@@ -98,8 +98,13 @@ class EngineClient(QObject):
         """Load a model; in place of another one only once that one's memory is back."""
         if self.gave_up or self._is_here(path):
             return
-        folder = str(self._snapshots) if self._snapshots else None
-        self._wanted = wire.Load(path, memory_bytes, plain=self._plain, snapshots_folder=folder)
+        self._wanted = wire.Load(
+            path,
+            memory_bytes,
+            check_reads=self._checks,
+            plain=self._plain,
+            snapshots_folder=str(self._snapshots) if self._snapshots else None,
+        )
         if self._process is None:
             self._start()
         elif self._state.model == "none" and self._state.process != "ending":
@@ -107,9 +112,9 @@ class EngineClient(QObject):
         else:
             self._end()
 
-    def use_own_kernels(self, on: bool) -> None:
-        """Whether models that are loaded from now on are computed by kernels of our own."""
-        self._plain = not on
+    def choose(self, *, plain: bool, check_reads: bool) -> None:
+        """How models are loaded from now on: without kernels of our own; checking what is read."""
+        self._plain, self._checks = plain, check_reads
 
     def plan(self, path: str, memory_bytes: int | None = None) -> None:
         """Ask what a model would take; `planned` follows. A process is started if none lives."""
@@ -228,6 +233,7 @@ class EngineClient(QObject):
                 model="loading",
                 model_path=wanted.path,
                 plain=wanted.plain,
+                check_reads=wanted.check_reads,
                 load_failure=None,
                 load_failure_path="",
             )

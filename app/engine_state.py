@@ -83,6 +83,7 @@ class EngineState:
     plan: MemoryPlan | None = None  # of the loaded model's memory, in force now
     kernels: KernelReport | None = None  # what computes the loaded model
     plain: bool = False  # the model was loaded so as to use none of our own kernels
+    check_reads: bool = False  # ... and to hold a sample of what is read against checksums
     answering: str | None = None  # id of the generation that runs
     stats: EngineStats | None = None  # latest figures; about one a second while a model is loaded
     pressure: PressureLevel = "normal"
@@ -200,5 +201,6 @@ def _without_model(state: EngineState) -> EngineState:
         plan=None,
         kernels=None,
         plain=False,
+        check_reads=False,
         stats=None,
     )

@@ -1,7 +1,7 @@
 """IdleUnload: ends an engine process that nobody has asked anything for some time.
 
 The next question starts it again. A process without a model, which only made a plan, goes after a
-minute, unless it listens to other programs; one whose model was loaded with other kernels than are
+minute, unless it listens to other programs; one whose model was loaded in another way than is
 chosen now, as soon as it is idle. What the engine does is looked at anew whenever it changes: there
 is no state of our own but a clock. Threading: lives on the UI thread.
 """
@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.answer_queue import AnswerQueue
 from app.engine_client import EngineClient
+from app.engine_state import EngineState
 from app.settings_store import SettingsStore
 
 SPARE_MS = 60_000
@@ -59,7 +60,8 @@ class IdleUnload(QObject):
         self._look()
 
     def _on_settings(self) -> None:
-        self._engine.use_own_kernels(self._settings.settings.own_kernels)
+        chosen = self._settings.settings
+        self._engine.choose(plain=not chosen.own_kernels, check_reads=chosen.check_reads)
         self._look()
 
     def _look(self) -> None:
@@ -78,10 +80,15 @@ class IdleUnload(QObject):
         works = serves or state.answering is not None or not self._answers.is_idle
         if self._closed or state.process != "running" or state.model == "loading" or works:
             return None
-        if state.model == "loaded" and state.plain == self._settings.settings.own_kernels:
+        if state.model == "loaded" and self._is_chosen_otherwise(state):
             return 0
         if self._holders:
             return None
         if state.model == "none":
             return None if state.serving.url else SPARE_MS
         return self._settings.settings.unload_after_min * self._minute_ms or None
+
+    def _is_chosen_otherwise(self, state: EngineState) -> bool:
+        """Whether the model would be loaded in another way now."""
+        chosen = self._settings.settings
+        return (state.plain, state.check_reads) != (not chosen.own_kernels, chosen.check_reads)

@@ -99,6 +99,7 @@ class Settings:
     server_keyed: bool = False  # they must send a key, which is in the keychain
     unload_after_min: int = 30  # without a question; 0: never
     own_kernels: bool = True  # False: MLX's own operations compute
+    check_reads: bool = False  # a sample of what is read is held against its checksums
 
     def check(self) -> None:
         """Raise BadOption, naming the field, for sampling that makes no sense."""

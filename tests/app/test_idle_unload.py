@@ -115,6 +115,21 @@ def test_other_kernels_are_loaded_with_the_next_question(
     wait_for(lambda: engine.state.process == "stopped")
 
 
+def test_reads_are_checked_from_the_next_question_on(
+    make: Callable[..., Workspace], wait_for: WaitFor
+) -> None:
+    workspace = make(unload_after_min=0)
+    engine = workspace.engine
+    engine.load("/models/fake")
+    wait_for(lambda: engine.state.model == "loaded")
+    assert not engine.state.check_reads
+    workspace.settings.update(check_reads=True)
+    wait_for(lambda: engine.state.process == "stopped")
+    engine.load("/models/fake")
+    wait_for(lambda: engine.state.model == "loaded")
+    assert engine.state.check_reads
+
+
 def test_a_process_that_only_planned_is_ended(
     make: Callable[..., Workspace], wait_for: WaitFor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -166,6 +166,11 @@ def test_own_kernels_can_be_switched_off_and_the_truth_is_told(
     assert "Switched off: router." in rows._kernels.text()
 
 
+def test_reads_can_be_checked(memory: MemoryPage, store: FakeSettings) -> None:
+    memory.findChild(EngineRows)._check_reads.click()
+    assert store.settings.check_reads
+
+
 def test_target_keeps_within_what_the_model_can_use(memory: MemoryPage, engine: FakeEngine) -> None:
     engine.become(**{f: getattr(loaded_state(), f) for f in ("model", "plan", "facts")})
     least = memory._target.minimum() * STEP_BYTES

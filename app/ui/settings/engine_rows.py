@@ -26,10 +26,15 @@ class EngineRows(QObject):
         self._own_kernels = switch(
             self.tr("Use Martlet's own GPU kernels"), lambda on: store.update(own_kernels=on)
         )
+        self._check_reads = switch(
+            self.tr("Hold a sample of what is read against checksums"),
+            lambda on: store.update(check_reads=on),
+        )
         page.add_row(self.tr("At the start:"), self._load_at_start)
         page.add_row(self.tr("Give memory back:"), self._unload_after)
         page.add_row(self.tr("Computing:"), self._own_kernels)
         self._kernels = page.add_note()
+        page.add_row(self.tr("Disk:"), self._check_reads)
         store.changed.connect(self.show_settings)
         engine.state_changed.connect(self._show_engine)
         self.show_settings(store.settings)
@@ -40,6 +45,7 @@ class EngineRows(QObject):
         self._load_at_start.setChecked(settings.load_at_start)
         pick(self._unload_after, settings.unload_after_min)
         self._own_kernels.setChecked(settings.own_kernels)
+        self._check_reads.setChecked(settings.check_reads)
 
     def _show_engine(self, state: EngineState) -> None:
         words = (engine_words.kernels(state.kernels), engine_words.kernels_off(state.kernels))
