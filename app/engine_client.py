@@ -77,6 +77,7 @@ class EngineClient(QObject):
         self._process: EngineProcess | None = None
         self._wanted: wire.Load | None = None  # to be loaded once the old process is gone
         self._serve: wire.Serve | None = None  # what every process is told at its start
+        self._expect = wire.Expect("")  # the same
         self._revive = QTimer(self, interval=REVIVE_MS, singleShot=True)
         self._revive.timeout.connect(self._start_to_serve)
         self._deaths = 0
@@ -135,6 +136,11 @@ class EngineClient(QObject):
             self._start_to_serve()
         else:
             self._send(self._serve)
+
+    def expect(self, model: str) -> None:
+        """The name of the model that is loaded when `model_wanted` is told; "" for none."""
+        self._expect = wire.Expect(model)
+        self._send(self._expect)
 
     def stop_serving(self) -> None:
         """Have no other programs answered."""
@@ -214,6 +220,7 @@ class EngineClient(QObject):
     def _start(self) -> None:
         self._process = EngineProcess(self._command, self._inbox.put)
         self._set_state(replace(self._state, process="starting"))  # why the last one ended stays
+        self._send(self._expect)
         if self._serve is not None:
             self._send(self._serve)
         if self._wanted is not None:

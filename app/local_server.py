@@ -7,6 +7,7 @@ off: it never falls back to serving without one. Threading: lives on the UI thre
 
 import secrets
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
@@ -49,6 +50,7 @@ class LocalServer(QObject):
         self._engine = engine
         self._keychain = keychain
         self._package = missing()
+        self._model = ""  # that programs are told of
         self._asked: tuple[str, int, str | None] | None = None  # what the engine was told
         self._status = ServerStatus()
         self._started = False
@@ -100,6 +102,9 @@ class LocalServer(QObject):
 
     def _follow(self, settings: Settings) -> None:
         """Tell the engine what is wanted, if that is something else now."""
+        if settings.model != self._model:
+            self._model = settings.model
+            self._engine.expect(Path(settings.model).stem)
         wanted = self._wanted(settings)
         if wanted != self._asked:
             self._asked = wanted

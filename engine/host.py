@@ -185,6 +185,8 @@ class Host:
                 self._count_tokens(command)
             case wire.Serve():
                 self._serving.start(command)
+            case wire.Expect():
+                self._serving.expect(command.model)
             case wire.StopServing():
                 self._serving.stop()
 

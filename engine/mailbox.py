@@ -15,6 +15,7 @@ from engine.protocol import (
     Command,
     Continue,
     CountTokens,
+    Expect,
     Generate,
     Load,
     Plan,
@@ -26,7 +27,7 @@ from engine.protocol import (
     Unload,
 )
 
-_QUICK = (Continue, Resize, Stats, CountTokens, Plan)
+_QUICK = (Expect, Continue, Resize, Stats, CountTokens, Plan)
 _SERVING = (Serve, StopServing)  # quick as well, but for the answer that they end
 _ENDING = (*_SERVING, Load, Unload)  # what an answer for another program gives way to
 

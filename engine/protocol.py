@@ -185,6 +185,13 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True)
+class Expect:
+    """While no model is loaded, tell other programs of this one: it comes when they ask."""
+
+    model: str  # as ModelFacts calls it; "" for none
+
+
+@dataclass(frozen=True, slots=True)
 class StopServing:
     """Answer no other programs; what they wait for is broken off. NotServing follows."""
 
@@ -381,6 +388,7 @@ Command: TypeAlias = (
     | CountTokens
     | Forget
     | Serve
+    | Expect
     | StopServing
     | Quit
 )

@@ -17,7 +17,7 @@ from engine import protocol as wire
 from engine.errors import MartletError
 from engine.server.extra import check_extra
 from engine.server.queue import Between, JobQueue, write
-from engine.server.served import ServedModel, Service
+from engine.server.served import ServedModel, Service, Source
 from engine.server.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 JOIN_S = 1.0  # for what is broken off to reach the programs
 WANTED_EVERY_S = 5.0  # at most
+IDLE = wire.Served(answering=False, waiting=0)
 _AGAIN = "Switch it off and on again."
 
 Running = Callable[[threading.Event], AbstractContextManager[None]]
@@ -40,8 +41,10 @@ class Serving:
         self._limit = 0
         self._model: ServedModel | None = None
         self._service: Service | None = None  # what the threads of HTTP see
+        self._expected = ""
         self._wanted_at = -WANTED_EVERY_S
-        self._told = wire.Served(answering=False, waiting=0)
+        self._engaged = False
+        self._told = IDLE  # since listening began
 
     def start(self, command: wire.Serve) -> None:
         """Serve at this address from now on, or tell why not."""
@@ -67,6 +70,7 @@ class Serving:
         http, self._http = self._http, None
         self._let_go()
         self._service = None
+        self._told = IDLE
         if http is not None:
             http.stop()
             http.join(JOIN_S)
@@ -77,14 +81,20 @@ class Serving:
         self._let_go()
         self._service = None
         if model is not None and self._http is not None:
-            self._service = Service(model, JobQueue(self._limit, self._wake))
+            queue = JobQueue(self._limit, self._wake)
+            queue.engaged = self._engaged
+            self._service = Service(model, queue)
+
+    def expect(self, name: str) -> None:
+        """The model of this name would be loaded for a program that asks; "" for none."""
+        self._expected = name
 
     def answer_one(self, running: Running, between: Between) -> bool:
         """Write the next answer that is wanted, within `running`; whether there was one."""
         service = self._service
         job = service.queue.take(0) if service is not None else None
         if service is None or job is None:
-            self._tell(wire.Served(answering=False, waiting=0))
+            self._tell(IDLE)
             return False
         self._tell(wire.Served(answering=True, waiting=service.queue.waiting))
         with running(job.cancelled):
@@ -99,16 +109,17 @@ class Serving:
     @contextmanager
     def engaged(self) -> Iterator[None]:
         """The model answers the application: programs wait."""
-        service = self._service
-        if service is None:
-            yield
-            return
-        self._tell(wire.Served(answering=False, waiting=service.queue.waiting))
-        service.queue.engaged = True
+        self._tell(replace(self._told, answering=False))
+        self._engage(True)
         try:
             yield
         finally:
-            service.queue.engaged = False
+            self._engage(False)
+
+    def _engage(self, engaged: bool) -> None:
+        self._engaged = engaged
+        if self._service is not None:
+            self._service.queue.engaged = engaged
 
     def _open(self, settings: ServerSettings) -> "HttpSide":
         check_extra()
@@ -119,16 +130,16 @@ class Serving:
                 self._let_go()
                 self._send(wire.NotServing("The local server stopped by itself.", _AGAIN))
 
-        http = HttpSide(self._asked, settings, listen(settings), over)
+        source = Source(lambda: self._service, lambda: self._expected, self._want)
+        http = HttpSide(source, settings, listen(settings), over)
         return http
 
-    def _asked(self) -> Service | None:
-        """On the threads of HTTP: a request came."""
+    def _want(self) -> None:
+        """On the threads of HTTP."""
         now = time.monotonic()
-        if self._service is None and now - self._wanted_at >= WANTED_EVERY_S:
+        if now - self._wanted_at >= WANTED_EVERY_S:
             self._wanted_at = now
             self._send(wire.ModelWanted())
-        return self._service
 
     def _let_go(self) -> None:
         """On any thread: nobody is answered by the model that was there."""

@@ -6,6 +6,7 @@ model is served may change while it runs; while there is none, requests are told
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ from engine.server.queue import Job, JobQueue, QueueClosed, QueueFull
 from engine.server.reply import RETRY_AFTER_S, Answer, Reply, StreamedReply, WholeReply, stopping
 from engine.server.requests import ChatRequest, CompletionRequest, parse_chat, parse_completion
 from engine.server.security import Guarded, check_key, check_site
-from engine.server.served import ServedModel, Service
+from engine.server.served import ServedModel, Service, Source
 from engine.server.settings import ServerSettings
 from engine.server.wire import json_response
 
@@ -38,15 +39,11 @@ LOAD_AFTER_S = 10
 HEALTH = "/health"
 
 Parse = Callable[[bytes, str], ChatRequest | CompletionRequest]
-Serving = Callable[[], Service | None]
 
 
-def create_app(serving: Serving, settings: ServerSettings) -> Starlette:
-    """The application. `serving` is asked at each request, on any thread.
-
-    Answers are written by whoever takes them from the service's queue.
-    """
-    endpoints = _Endpoints(serving, settings)
+def create_app(source: Source, settings: ServerSettings) -> Starlette:
+    """The application. Answers are written by whoever takes them from the service's queue."""
+    endpoints = _Endpoints(source, settings)
     app = Starlette(
         routes=[
             Route(HEALTH, endpoints.health),
@@ -86,9 +83,10 @@ def _middleware(settings: ServerSettings) -> list[Middleware]:
 class _Endpoints:
     """What each path does."""
 
-    def __init__(self, serving: Serving, settings: ServerSettings) -> None:
-        self._serving = serving
+    def __init__(self, source: Source, settings: ServerSettings) -> None:
+        self._source = source
         self._settings = settings
+        self._since = int(time.time())
 
     async def health(self, request: HttpRequest) -> Response:
         """The server runs and its model is loaded."""
@@ -96,18 +94,17 @@ class _Endpoints:
         return json_response({"status": "ok"})
 
     async def models(self, request: HttpRequest) -> Response:
-        """All models: one, or none."""
-        service = self._serving()
-        data = [_describe(service.model)] if service else []
-        return json_response({"object": "list", "data": data})
+        """All models: the one that is loaded or would be, if any."""
+        return json_response({"object": "list", "data": self._models()})
 
     async def model(self, request: HttpRequest) -> Response:
         """One model by its name."""
-        name, model = request.path_params["name"], self._service().model
-        if name != model.name:
-            message = f"There is no model {name[:100]!r} here."
-            raise ApiError(404, message, param="model", code="model_not_found")
-        return json_response(_describe(model))
+        name = request.path_params["name"]
+        for model in self._models():
+            if model["id"] == name:
+                return json_response(model)
+        message = f"There is no model {name[:100]!r} here."
+        raise ApiError(404, message, param="model", code="model_not_found")
 
     async def chat(self, request: HttpRequest) -> Reply:
         """Answer a conversation."""
@@ -117,8 +114,16 @@ class _Endpoints:
         """Continue a text."""
         return await self._answer(request, parse_completion)
 
+    def _models(self) -> list[dict[str, Any]]:
+        service = self._source.service()
+        if service is not None:
+            model = service.model
+            return [_listed(model.name, model.since) | {"context_length": model.context_length}]
+        expected = self._source.expected()
+        return [_listed(expected, self._since)] if expected else []
+
     def _service(self) -> Service:
-        service = self._serving()
+        service = self._source.service()
         if service is None:
             raise ApiError(
                 503,
@@ -131,6 +136,8 @@ class _Endpoints:
 
     async def _answer(self, http: HttpRequest, parse: Parse) -> Reply:
         body = await _read(http)
+        if self._source.service() is None:
+            self._source.wanted()
         service, cancelled = self._service(), threading.Event()
         model, queue = service.model, service.queue
         # In a thread: a long prompt takes a while to render, and other streams must go on.
@@ -146,14 +153,8 @@ class _Endpoints:
         )
 
 
-def _describe(model: ServedModel) -> dict[str, Any]:
-    return {
-        "id": model.name,
-        "object": "model",
-        "created": model.since,
-        "owned_by": "martlet",
-        "context_length": model.context_length,
-    }
+def _listed(name: str, since: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": since, "owned_by": "martlet"}
 
 
 def _begin(

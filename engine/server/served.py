@@ -50,3 +50,12 @@ class Service:
 
     model: ServedModel
     queue: JobQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the HTTP side finds what it serves; asked at each request, on any thread."""
+
+    service: Callable[[], Service | None]  # None: no model is loaded now
+    expected: Callable[[], str] = lambda: ""  # the name of the one that would be, if any
+    wanted: Callable[[], object] = lambda: None  # an answer was asked for, and there is no model

@@ -13,9 +13,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from engine.errors import BadOption, MartletError
-from engine.server.app import Serving, create_app
+from engine.server.app import create_app
 from engine.server.queue import Between, JobQueue, work
-from engine.server.served import ServedModel, Service
+from engine.server.served import ServedModel, Service, Source
 from engine.server.settings import LOCALHOST, ServerSettings
 
 CONNECTION_LIMIT = 128  # macOS gives a process 256 descriptors
@@ -58,7 +58,7 @@ class HttpSide:
 
     def __init__(
         self,
-        serving: Serving,
+        source: Source,
         settings: ServerSettings,
         listener: socket.socket,
         close: Callable[[], None],
@@ -66,7 +66,7 @@ class HttpSide:
         self.url = _url(listener)
         self._listener = listener
         self._close = close
-        self._http = _Http(create_app(serving, settings), close)
+        self._http = _Http(create_app(source, settings), close)
         self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
 
     @property
@@ -101,7 +101,9 @@ class Server:
         self, model: ServedModel, settings: ServerSettings, listener: socket.socket
     ) -> None:
         self._service = Service(model, JobQueue(settings.queue_limit))
-        self._http = HttpSide(lambda: self._service, settings, listener, self._service.queue.close)
+        self._http = HttpSide(
+            Source(lambda: self._service), settings, listener, self._service.queue.close
+        )
 
     @property
     def url(self) -> str:

@@ -182,6 +182,13 @@ def test_a_wanted_model_is_loaded_once_and_not_after_a_failure(bench: Bench) -> 
     assert bench.engine.names() == ["load"]
 
 
+def test_programs_are_told_which_model_would_be_loaded(bench: Bench) -> None:
+    bench.settings.update(model="/models/some.qpack")
+    assert bench.engine.expected == "some"
+    bench.settings.update(model="")
+    assert bench.engine.expected == ""
+
+
 @pytest.fixture
 def make_whole(
     qapp: QCoreApplication, tmp_path: Path, engine_command: Callable[[Script], list[str]]
@@ -226,6 +233,9 @@ def test_from_the_switch_to_an_answer(
     workspace.server.ask_key(True)
     workspace.server.switch(True)
     wait_for(listens(workspace))
+    key = {"Authorization": f"Bearer {workspace.server.key}"}
+    listed = httpx.get(f"{workspace.engine.state.serving.url}/models", headers=key, trust_env=False)
+    assert [model["id"] for model in listed.json()["data"]] == ["fake"]
     refused = post(workspace)
     assert refused.status_code == 503
     wait_for(lambda: workspace.engine.state.model == "loaded")

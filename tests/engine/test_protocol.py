@@ -40,6 +40,7 @@ COMMANDS: list[wire.Command] = [
     wire.CountTokens("c", MESSAGES),
     wire.Forget(("a", "b")),
     wire.Serve("127.0.0.1", 8080, "sk-1"),
+    wire.Expect("m"),
     wire.StopServing(),
     wire.Quit(),
 ]

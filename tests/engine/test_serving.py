@@ -67,13 +67,32 @@ def test_without_a_model_programs_are_told_to_ask_again(start: Start) -> None:
             assert int(refused.headers["retry-after"]) > 0
         assert client.get(str(client.base_url).replace("/v1/", "/health")).status_code == 503
         assert client.get("/models").json()["data"] == []
-        peer.hear(wire.ModelWanted)
+        assert client.get("/models/m").status_code == 404
+        peer.send(wire.Expect("m"), wire.CountTokens("c", ()))
+        peer.hear(wire.TokensCounted)
+        assert [model["id"] for model in client.get("/models").json()["data"]] == ["m"]
+        assert client.get("/models/m").json()["id"] == "m"
         peer.send(wire.Load("/m"))
         peer.hear(wire.Loaded)
         assert client.post("/chat/completions", json=question()).status_code == 200
         peer.send(wire.Unload())
         peer.hear(wire.Unloaded)
         assert client.post("/chat/completions", json=question()).status_code == 503
+
+
+def test_a_model_is_wanted_by_those_who_ask_and_by_no_one_who_looks() -> None:
+    told: list[wire.Event] = []
+    serving = Serving(told.append, lambda: None)
+    serving.start(ANY_PORT)
+    assert isinstance(told[0], wire.Serving)
+    with httpx.Client(base_url=told[0].url, trust_env=False, timeout=LIMIT_S) as client:
+        client.get("/models")
+        client.get(told[0].url.replace("/v1", "/health"))
+        assert len(told) == 1
+        for _ in range(3):
+            client.post("/chat/completions", json=question())
+        assert told[1:] == [wire.ModelWanted()], "once in a while"
+    serving.close()
 
 
 def test_while_a_model_is_loaded_programs_hear_it_at_once(start: Start) -> None:

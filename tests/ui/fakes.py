@@ -90,6 +90,7 @@ class FakeEngine(Calls):
         super().__init__()
         self.state = EngineState()
         self.gave_up = False
+        self.expected = ""
 
     def become(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)
@@ -112,6 +113,9 @@ class FakeEngine(Calls):
 
     def serve(self, host: str, port: int, api_key: str | None) -> None:
         self.note("serve", host, port, api_key)
+
+    def expect(self, model: str) -> None:
+        self.expected = model
 
     def stop_serving(self) -> None:
         self.note("stop_serving")

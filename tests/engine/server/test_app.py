@@ -301,7 +301,7 @@ def test_who_comes_when_the_queue_is_full_is_told_to_come_again() -> None:
             next(first.iter_lines())
             with client.stream("POST", CHAT, json=body) as second:
                 lines = second.iter_lines()
-                assert next(lines) == ": waiting"
+                assert next(lines) == ": waiting: 1 before this one"
                 response = client.post(CHAT, json=user("?") | {"user": "another"})
                 assert response.status_code == 503
                 assert int(response.headers["retry-after"]) > 0
