@@ -3,8 +3,10 @@
 A pipe or a device under a file's name would hang or never end; a short read is not the end.
 """
 
+import fcntl
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from engine.errors import BadContainer, ModelNotFound
 
 REDOWNLOAD = "Download or repack the model again."
 CHUNK_BYTES = 1 << 22  # of a copy, a hash or a comparison
+_F_RDAHEAD = 45  # <sys/fcntl.h> of macOS; Python has no name for it
 _READ_BYTES = 1 << 26  # of one system call: macOS refuses 2 GiB and more
 
 
@@ -51,6 +54,14 @@ def opened(path: Path) -> Iterator[int]:
             os.close(fd)
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def without_readahead(descriptor: int) -> None:
+    """For reads that lie anywhere: what follows them would be read for nothing."""
+    if sys.platform == "darwin":
+        fcntl.fcntl(descriptor, _F_RDAHEAD, 0)
+    elif hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
 
 
 def _unreadable(path: Path, error: OSError) -> BadContainer:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.container.durable import disk_faults, sync
+from engine.container.files import without_readahead
 from engine.container.volume import nearest, volume_of
 
 READ_BYTES = 1_769_472  # an expert of the 4-bit models
@@ -102,6 +103,7 @@ def _uncached(path: Path) -> Iterator[int]:
     """A descriptor whose reads come from the disk, as far as the system can be told."""
     fd = os.open(path, os.O_RDONLY)
     try:
+        without_readahead(fd)
         if hasattr(fcntl, "F_NOCACHE"):
             fcntl.fcntl(fd, fcntl.F_NOCACHE, 1)
         elif hasattr(os, "posix_fadvise"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from engine.container.files import without_readahead
 from engine.errors import ReadFailed
 
 _IOV_MAX = 1024  # of Linux and macOS
@@ -225,6 +226,7 @@ class OpenFile:
 
     def __init__(self, path: Path) -> None:
         self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        without_readahead(self.descriptor)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):

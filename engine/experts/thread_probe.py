@@ -14,7 +14,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Protocol
 
-from engine.container.files import opened
+from engine.container.files import opened, without_readahead
 from engine.container.layout import ExpertLayout
 from engine.errors import MartletError
 
@@ -55,6 +55,7 @@ def threads_for(files: Files) -> int:
 def read_uncached(path: Path, offset: int, size: int) -> int:
     """Bytes read, from the disk as far as the system lets us say so."""
     with opened(path) as descriptor:
+        without_readahead(descriptor)
         if sys.platform == "darwin":
             import fcntl
 

@@ -30,7 +30,7 @@ PROMPT, DECODE = 512, 48
 MLX_PROMPT, MLX_DECODE = 12, 8  # mlx-lm's rates do not depend on more, and it is slow
 READ_RATE = 400_000_000
 BLOCK_IO = Path("/sys/fs/cgroup/blkio")
-OVERHEAD = 60_000_000  # pages of libraries' files, which the budget leaves out and the group counts
+OVERHEAD = 20_000_000  # pages of libraries, which the budget leaves out and the group counts
 
 
 @dataclass(frozen=True, slots=True)
