@@ -28,6 +28,7 @@ CHUNKS = (2_048, 1_024, 512, 256, 128)  # tokens of a prompt that pass the layer
 CPU_CHUNK = 512  # at most: there a chunk takes seconds, and nothing changes before its end
 USUAL_CHUNK = 512  # where no budget is known
 CHUNK_SHARE = 8  # a chunk's scratch, and what stays of it, take at most this part of a budget
+ALLOCATOR_SHARE = 16
 SNAPSHOT_SHARE = 16
 
 
@@ -149,12 +150,13 @@ def floor_bytes(plan: MemoryPlan, experts_per_token: int) -> int:
 
 
 def scratch_bytes(config: ModelConfig, tokens: int, itemsize: int) -> int:
-    """Activations of one layer's chunk, the recurrence's states, and the logits."""
+    """A layer's chunk in its mixer, with the recurrence's states, or in its experts; the logits."""
     pairs = config.experts_per_token * (2 * config.hidden_size + config.expert_intermediate_size)
     values = config.linear_value_head_count * config.linear_value_head_dim
     mixer = 4 * config.conv_dim + 6 * values
     states = min(tokens, RECURRENCE_TOKENS) * values * config.linear_key_head_dim * 4
-    return tokens * (pairs + mixer) * itemsize + states + 8 * config.vocab_size * 4
+    layer = max(tokens * mixer * itemsize + states, tokens * pairs * itemsize)
+    return layer + 8 * config.vocab_size * 4
 
 
 def default_target_bytes(fixed: MemoryPlan, least: int, given_back: int = 0) -> int:
@@ -195,10 +197,15 @@ def chunk_for(config: ModelConfig, itemsize: int, budget: int | None) -> int:
         return USUAL_CHUNK
     for tokens in CHUNKS:
         scratch = scratch_bytes(config, tokens, itemsize)
-        fits = scratch + min(ALLOCATOR_BYTES, scratch) <= budget // CHUNK_SHARE
+        fits = scratch + _allocator_for(scratch, budget) <= budget // CHUNK_SHARE
         if fits and (itemsize < 4 or tokens <= CPU_CHUNK):
             return tokens
     return CHUNKS[-1]
+
+
+def _allocator_for(scratch: int, budget: int | None) -> int:
+    most = min(ALLOCATOR_BYTES, scratch)
+    return most if budget is None else min(most, budget // ALLOCATOR_SHARE)
 
 
 def _snapshots_for(state: int, budget: int | None) -> int:
@@ -224,7 +231,7 @@ def _fixed(container: Container, given: _Reserve, budget: int | None) -> MemoryP
         snapshots_bytes=_snapshots_for(state, budget) if snapshots is None else snapshots,
         staging_bytes=2 * staged * slot_bytes(layout),
         scratch_bytes=scratch,
-        allocator_bytes=min(ALLOCATOR_BYTES, scratch),
+        allocator_bytes=_allocator_for(scratch, budget),
         interpreter_bytes=INTERPRETER_BYTES + TOKENIZER_FACTOR * _tokenizer_bytes(container),
     )
 

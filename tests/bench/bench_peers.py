@@ -19,14 +19,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from tests.bench.cgroup import MemoryGroup, NoController, memory_group
 from tests.bench.synthetic import Shape, make_container
 
-PROMPT, DECODE = 512, 48
+PROMPT, SHORT_PROMPT, DECODE = 512, 64, 48
 MLX_PROMPT, MLX_DECODE = 12, 8  # mlx-lm's rates do not depend on more, and it is slow
 READ_RATE = 400_000_000
 BLOCK_IO = Path("/sys/fs/cgroup/blkio")
@@ -118,17 +118,20 @@ def resident(models: "Models") -> Round:
 
 
 def within_a_quarter(models: "Models") -> Round:
-    """Cold, with a quarter of the model's size."""
-    limit = models.gguf.stat().st_size // 4
+    """Cold, with a quarter of the model's size: a long prompt, and decode after a short one."""
     told: Round = {}
-    for name, model, memory in (
-        ("llama.cpp", models.gguf, ()),
-        ("Martlet", models.container, (limit - OVERHEAD,)),
-    ):
-        evict(model)
-        with capped(limit, model) as group:
-            told[name] = run(name.lower(), model, PROMPT, DECODE, *memory, group=group)
+    for name, model in (("llama.cpp", models.gguf), ("Martlet", models.container)):
+        long, short = (_capped(name, model, models, prompt) for prompt in (PROMPT, SHORT_PROMPT))
+        told[name] = replace(short, prompt=long.prompt)
     return told
+
+
+def _capped(name: str, model: Path, models: "Models", prompt: int) -> Rates:
+    limit = models.gguf.stat().st_size // 4
+    memory = [limit - OVERHEAD] if name == "Martlet" else []
+    evict(model)
+    with capped(limit, model) as group:
+        return run(name.lower(), model, prompt, DECODE, *memory, group=group)
 
 
 class Models:
