@@ -19,6 +19,7 @@ from engine.memory.plan import (
     chunk_for,
     default_target_bytes,
     floor_bytes,
+    least_plan,
     plan_memory,
     pool_bytes,
     scratch_bytes,
@@ -65,11 +66,14 @@ def test_it_grows_with_the_conversation_the_chunk_and_the_slots(container: Conta
 
 
 def test_a_budget_is_never_exceeded(container: Container) -> None:
-    least = plan(container, slots=4, snapshots_bytes=0).total_bytes
+    least = least_plan(container, itemsize=4).total_bytes
     for extra in range(0, 10**6, 77_777):
-        assert plan(container, memory_bytes=least + extra).total_bytes <= least + extra
+        assert (
+            plan_memory(container, itemsize=4, memory_bytes=least + extra).total_bytes
+            <= least + extra
+        )
     with pytest.raises(NotEnoughMemory, match="Allow at least"):
-        plan(container, memory_bytes=least - 1)
+        plan_memory(container, itemsize=4, memory_bytes=least - 1)
     with pytest.raises(BadOption, match="at least 4"):
         plan(container, slots=3)
 
