@@ -43,6 +43,7 @@ class ChatFollower(QObject):
         self._opening: str | None = None  # what is to be opened, until it is read
         self._asked = 0  # reads so far; only the latest one counts
         self._changing = 0  # changes of the conversation that are not on the disk yet
+        self._changes = 0  # so far; what was read before the latest one is out of date
         store.conversation_touched.connect(self._touched)
         store.library_touched.connect(self._list_touched)
         answers.answer_grew.connect(self._grew)
@@ -85,6 +86,7 @@ class ChatFollower(QObject):
         """The conversation is being changed by its own window: ahead of the store."""
         assert self._chat is not None, "something is shown"
         self._changing += 1
+        self._changes += 1
         self._take_conversation(self._chat, replace(self._chat.conversation, **changes))
 
     def changed(self, _: object = None) -> None:
@@ -94,9 +96,10 @@ class ChatFollower(QObject):
     def _read(self, conversation_id: str) -> None:
         self._asked += 1
         read = partial(read_chat, id=conversation_id)
-        self._store.read(read, partial(self._was_read, self._asked), self._cannot_read)
+        done = partial(self._was_read, self._asked, self._changes)
+        self._store.read(read, done, self._cannot_read)
 
-    def _was_read(self, ask: int, chat: OpenChat | None) -> None:
+    def _was_read(self, ask: int, changes: int, chat: OpenChat | None) -> None:
         if ask != self._asked:
             return
         self._opening = None
@@ -106,16 +109,20 @@ class ChatFollower(QObject):
         elif self._chat is None or chat.conversation.id != self._chat.conversation.id:
             self.show(chat)
         else:
-            self._follow(self._chat, chat)
+            self._follow(self._chat, chat, changes)
 
-    def _follow(self, old: OpenChat, chat: OpenChat) -> None:
+    def _follow(self, old: OpenChat, chat: OpenChat, changes: int) -> None:
         """The same conversation was read again: tell what differs."""
         conversation, chat.conversation = chat.conversation, old.conversation
         self._chat = chat
-        if not self._changing:
+        if not self._is_late(changes):
             self._take_conversation(chat, conversation)
         self._tell_branch(self._shown, ahead(chat.branch, self._answers.live))
         self.followed.emit(chat)
+
+    def _is_late(self, changes: int) -> bool:
+        """Whether what was asked for after so many changes may lack the latest one."""
+        return self._changing > 0 or changes != self._changes
 
     def _tell_branch(self, before: tuple[Message, ...], now: tuple[Message, ...]) -> None:
         self._shown = now
@@ -140,11 +147,11 @@ class ChatFollower(QObject):
         """Its name, folder or deletion may have changed; its messages did not."""
         if self._chat is not None:
             read = partial(read_conversation, id=self._chat.conversation.id)
-            self._store.read(read, self._conversation_was_read)
+            self._store.read(read, partial(self._conversation_was_read, self._changes))
 
-    def _conversation_was_read(self, conversation: Conversation | None) -> None:
+    def _conversation_was_read(self, changes: int, conversation: Conversation | None) -> None:
         chat = self._chat
-        if chat is None or conversation is None or self._changing:
+        if chat is None or conversation is None or self._is_late(changes):
             return
         if conversation.id == chat.conversation.id:
             self._take_conversation(chat, conversation)
