@@ -35,6 +35,7 @@ PARTS = ("engine.self_test", "app.ui.self_test")
 PATIENCE_S = 300  # for one process; a first start from a disk image is slow
 RESOURCES = Path(__file__).parents[2]  # of a bundle; a source tree has no such files
 FACTS, FILES = RESOURCES / "build.json", RESOURCES / "files.txt"
+NAMED = 20  # missing files, at most
 QUESTION = "What is a lighthouse?"
 FORMULA = r"\frac{1}{2}"
 
@@ -92,7 +93,7 @@ def _files() -> str:
     names = FILES.read_text().splitlines()
     missing = [name for name in names if not (RESOURCES.parent / name).exists()]
     if missing:
-        raise FileNotFoundError(", ".join(missing))
+        raise FileNotFoundError(f"{len(missing)} missing: {', '.join(missing[:NAMED])}")
     return f"{len(names)} files"
 
 

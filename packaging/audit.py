@@ -41,9 +41,13 @@ PLIST = {
 STAMPS = ("CFBundleShortVersionString", "CFBundleVersion", "MartletCommit")
 ENTITLEMENTS = {"com.apple.security.cs.disable-library-validation"}
 
-SHADERS = ("moe_hidden", "moe_output", "delta_net", "attention_heads", "attention_gate", "router")
+SHADERS = (
+    *("attention_gate", "attention_heads", "delta_net", "moe_hidden", "moe_output", "router"),
+    *("sampler_candidates", "sampler_draw"),
+)
 PARTS = (
     "Resources/build.json",
+    "Resources/files.txt",
     "Resources/Licences/PARTS.txt",
     "Resources/src/app/__main__.py",
     "Resources/src/resources/demo.qpack/manifest.json",
@@ -96,11 +100,18 @@ def floors(bundle: Bundle) -> dict[str, list[str]]:
 def _parts(bundle: Bundle) -> Iterator[Finding]:
     named = PARTS + (MACOS_PARTS if bundle.target.is_macos else ())
     wanted = [bundle.program, bundle.libpython, *(bundle.contents / name for name in named)]
-    for path in wanted:
+    for path in dict.fromkeys([*wanted, *_listed(bundle)]):
         if not path.is_file():
             yield Finding(_name(bundle, path), "is missing")
     if not list((bundle.source / "engine" / "native").glob(f"martlet-*{bundle.target.suffix}")):
         yield Finding("Resources/src/engine/native", "the native core is missing")
+
+
+def _listed(bundle: Bundle) -> list[Path]:
+    """What the bundle was built with."""
+    file = bundle.resources / "files.txt"
+    names = file.read_text().splitlines() if file.is_file() else []
+    return [bundle.contents / name for name in names]
 
 
 def _size(bundle: Bundle) -> Iterator[Finding]:
