@@ -158,6 +158,18 @@ def test_a_program_that_goes_away_frees_the_engine(start: Start) -> None:
         assert peer.hear(wire.Finished).id == "1"
 
 
+def test_an_answer_for_a_program_waits_for_memory_too(start: Start) -> None:
+    peer = start(paused="Memory is critically short.", answers=[{"text": "a b c"}])
+    with client_of(peer) as client:
+        peer.send(wire.Load("/m"))
+        peer.hear(wire.Loaded)
+        with client.stream("POST", "/chat/completions", json=question(stream=True)) as answer:
+            while not peer.hear(wire.EngineStats).paused:
+                pass
+            peer.send(wire.Continue())
+            assert "[DONE]" in "\n".join(answer.iter_lines())
+
+
 CHANGES = [wire.StopServing(), wire.Unload(), wire.Load("/other"), ANY_PORT, wire.Quit()]
 
 

@@ -6,16 +6,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
 import pytest
 
+import engine.cli.serve
 import engine.server.extra
 from engine.cli import main, parser
 from engine.cli.serve import KEY_VARIABLE, server_settings
 from engine.errors import BadOption
+from engine.protocol import MemoryChanged, MemoryPlan
 from engine.server.settings import ServerSettings
 
 LOADING_S = 500.0  # the native core may have to be compiled first
@@ -74,6 +77,34 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setattr(engine.server.extra, "PACKAGES", ("no_such_package",))
     assert main(["serve", "demo"]) == 1
     assert "Install martlet[server]" in capsys.readouterr().err
+
+
+class Tended:
+    """A model that is short of memory for some looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    @property
+    def paused(self) -> str:
+        return "Memory is short." if self.looks > 0 else ""
+
+    def tend(self) -> list[MemoryChanged]:
+        self.looks -= 1
+        plan = MemoryPlan(1, 1, 1, 1, 1, 1)
+        return [MemoryChanged("normal", "There is room again.", plan)] if self.looks == 0 else []
+
+
+def test_an_answer_waits_for_memory_and_what_is_done_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engine.cli.serve, "PAUSE_LOOK_S", 0.001)
+    model, gone = Tended(3), threading.Event()
+    engine.cli.serve._wait(model, gone)  # type: ignore[arg-type]
+    assert model.looks == 0
+    assert "There is room again." in capsys.readouterr().err
+    gone.set()
+    engine.cli.serve._wait(Tended(10**9), gone)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -138,6 +138,13 @@ def test_a_waiting_worker_hears_of_jobs_and_of_the_end() -> None:
     assert not worker.is_alive()
 
 
+def test_an_idle_worker_looks_after_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.server.queue.IDLE_S", 0.001)
+    queue = JobQueue(5)
+    work(queue, idle=queue.close)
+    assert queue.closed
+
+
 def test_a_failure_costs_one_answer(caplog: pytest.LogCaptureFixture) -> None:
     def failing(error: Exception) -> Iterator[Event]:
         yield TextDelta("x")
