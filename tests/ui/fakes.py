@@ -32,8 +32,8 @@ from app.engine_state import (
     Planned,
     ShaderReport,
 )
-from app.safe_start import Suspicion
 from app.local_server import LocalServer
+from app.safe_start import Suspicion
 from app.settings import Settings
 from app.workspace import Workspace
 from tests.ui.fake_chat import FakeChat
