@@ -26,7 +26,7 @@ SYSTEM = ("/usr/lib/", "/System/Library/")
 FLOOR_TOO_HIGH = ("PySide6", "shiboken6")  # stamped far above what they use: see the checklist
 LEFT_OVER = {
     *("test", "tests", ".git", ".DS_Store", ".venv", "node_modules"),
-    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "_CodeSignature.tmp"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"),
 }
 PLIST = {
     "CFBundleExecutable": "Martlet",

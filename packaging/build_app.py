@@ -2,9 +2,10 @@
 
     python packaging/build_app.py [--target macos|linux] [--python DIR] [--output DIR]
 
-A Mac builds Martlet.app for itself, Linux its own bundle. Linux also assembles a whole Martlet.app
-from the real macOS wheels, given the prefix of a macOS CPython. The result is audited, and is put
-in place only when it has passed. Needs uv and git; two builds of one commit are equal.
+A Mac builds Martlet.app, and signs it for itself alone (`sign.sh`). Linux builds its own bundle,
+and assembles a whole Martlet.app from the real macOS wheels, given the prefix of a macOS CPython.
+The result is audited, and put in place only when it has passed. Needs uv and git. Two builds of one
+commit with one interpreter are equal but for signatures.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import audit
 from bundle import macho
+from bundle.command import run
 from bundle.compiler import compile_launcher, compile_native_core
 from bundle.finish import compile_bytecode, settle, write_facts, write_file_list
 from bundle.interpreter import copy_interpreter, find_interpreter, interpreter_of_host
@@ -78,6 +80,9 @@ def _assemble(bundle: Bundle, prefix: Path) -> None:
     compile_bytecode(interpreter_of_host(bundle.target, prefix), bundle)
     write_file_list(bundle)
     settle(bundle, revision.time)
+    if bundle.target.is_macos and bundle.target.is_host:
+        _say("signature")
+        run([ROOT / "packaging" / "sign.sh", bundle.root])
     _say("audit")
 
 

@@ -11,10 +11,10 @@ identity=${2:--}
 here=$(cd "$(dirname "$0")" && pwd)
 
 options=(--force --sign "$identity")
-main=(--identifier dev.martlet.Martlet)
+main=("${options[@]}")
 if [ "$identity" != - ]; then
     options+=(--timestamp --options runtime)
-    main+=(--entitlements "$here/entitlements.plist")
+    main=("${options[@]}" --entitlements "$here/entitlements.plist")
 fi
 
 contents="$app/Contents"
@@ -23,5 +23,5 @@ find "$contents" -type f \( -name '*.dylib' -o -name '*.so' \) -print0 |
 for framework in "$contents"/Resources/site-packages/PySide6/Qt/lib/*.framework; do
     codesign "${options[@]}" "$framework"
 done
-codesign "${options[@]}" "${main[@]}" "$app"
+codesign "${main[@]}" "$app"
 codesign --verify --deep --strict --verbose=2 "$app"

@@ -17,9 +17,8 @@ NOT_NEEDED = (
 
 def find_interpreter(target: Target) -> Path:
     """The prefix of a relocatable CPython: uv's own, downloaded where it is missing."""
-    wanted = f"cpython-{PYTHON}-{'macos-aarch64' if target.is_macos else 'linux-x86_64-gnu'}"
     if not target.is_host:
-        raise BuildFailed(f"Give --python DIR: the prefix of a {wanted}.")
+        raise BuildFailed(f"Give --python DIR: the prefix of a CPython {PYTHON} for {target.name}.")
     try:
         run(["uv", "python", "install", "--no-bin", PYTHON])
         found = run(["uv", "python", "find", "--managed-python", PYTHON])

@@ -42,23 +42,10 @@ def install_wheels(root: Path, bundle: Bundle) -> None:
         wanted = Path(scratch) / "wheels.txt"
         lock = ("--frozen", "--no-dev", "--all-extras", "--no-emit-project")
         run(["uv", "export", "--quiet", *lock, "--output-file", wanted], cwd=root)
-        exact = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy")
+        into = ("uv", "pip", "install", "--target", bundle.site_packages, "-r", wanted)
         where = ("--python-platform", bundle.target.platform, "--python-version", PYTHON)
-        run(
-            [
-                "uv",
-                "pip",
-                "install",
-                "--target",
-                bundle.site_packages,
-                *where,
-                *exact,
-                "-r",
-                wanted,
-            ],
-            cwd=root,
-            env={"MACOSX_DEPLOYMENT_TARGET": MACOS_FLOOR},
-        )
+        exact = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy")
+        run([*into, *where, *exact], cwd=root, env={"MACOSX_DEPLOYMENT_TARGET": MACOS_FLOOR})
 
 
 def prune(bundle: Bundle) -> None:
