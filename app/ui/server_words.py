@@ -15,7 +15,7 @@ def condition(status: ServerStatus) -> Condition:
     serving = status.serving
     match status.condition:
         case "off":
-            return Condition(translate("server", "Off: nothing is listened to."), Role.TERTIARY)
+            return Condition(translate("server", "Off: no other program can ask."), Role.TERTIARY)
         case "missing":
             words = translate(
                 "server",

@@ -45,7 +45,7 @@ def shown(qtbot: QtBot, workspace: FakeWorkspace) -> ServerPage:
 
 def test_it_is_off_at_first(page: ServerPage, workspace: FakeWorkspace) -> None:
     assert not page._on.isChecked()
-    assert page._status.text() == "Off: nothing is listened to."
+    assert page._status.text() == "Off: no other program can ask."
     assert workspace.engine.calls == []
 
 
@@ -135,6 +135,7 @@ def test_other_computers_need_the_key(page: ServerPage, workspace: FakeWorkspace
     assert page._keyed.isChecked()
     assert not page._keyed.isEnabled()
     assert "On other computers" in page._hint.text()
+    assert "unencrypted" in page._hint.text()
     pick_text(page._address, "This computer only")
     assert page._keyed.isEnabled()
 

@@ -135,15 +135,14 @@ class ServerPage(SettingsPage):
     def _about_example(self, settings: Settings) -> str:
         words = []
         if settings.server_host == EVERYWHERE:
-            words.append(
-                self.tr("On other computers, this one's address takes the place of %1.").replace(
-                    "%1", LOOPBACK
-                )
+            others = self.tr(
+                "On other computers, this one's address takes the place of %1. Key and words travel"
+                " the network unencrypted."
             )
+            words.append(others.replace("%1", LOOPBACK))
         if settings.server_keyed:
-            words.append(
-                self.tr("The example finds the key in the variable %1.").replace("%1", VARIABLE)
-            )
+            variable = self.tr("The example finds the key in the variable %1.")
+            words.append(variable.replace("%1", VARIABLE))
         return " ".join(words)
 
     def _ask_key(self, on: bool) -> None:
@@ -176,12 +175,14 @@ class ServerPage(SettingsPage):
         self.form.addRow("", self._example)
         self._example.setAccessibleName(self.tr("Example"))
         self._hint = self.add_note()
-        self.add_note(
+        about = self.add_note(
             self.tr(
                 "Clients of OpenAI's API work. They take turns with your own questions, one answer"
                 " at a time. If no model is in memory, yours is loaded."
             )
         )
+        for note in (self._hint, about):
+            note.setFixedWidth(WIDTH)
         self.column.addStretch(1)
 
     def _status_row(self) -> QHBoxLayout:
