@@ -108,16 +108,22 @@ class EngineNotices(QObject):
         self._banners.show_banner("memory", kind, note.message, seconds=NOTE_SECONDS)
 
     def _on_storage(self, note: StorageNote) -> None:
-        kind: Kind = "check" if note.usable else "warning"
-        seconds = NOTE_SECONDS if note.usable else None
-        self._banners.show_banner("files", kind, note.message, seconds=seconds)
+        """The files are there again; or they are other ones, and the model was let go."""
+        if note.usable:
+            self._banners.show_banner("files", "check", note.message, seconds=NOTE_SECONDS)
+        else:
+            load = self._load_action(self._engine.state.model_path)
+            self._banners.show_banner("files", "warning", note.message, [load])
 
     def _on_returned(self, path: str) -> None:
         """A model that could not be loaded because it was away."""
         words = self.tr("“%1” is there again.").replace("%1", model_name(path))
-        memory = self._settings.settings.memory_bytes
-        load = BannerAction(self.tr("Load"), lambda: self._engine.load(path, memory))
+        load = self._load_action(path)
         self._banners.show_banner("files", "check", words, [load], seconds=NOTE_SECONDS)
+
+    def _load_action(self, path: str) -> BannerAction:
+        memory = self._settings.settings.memory_bytes
+        return BannerAction(self.tr("Load"), lambda: self._engine.load(path, memory))
 
 
 def _sentence(message: str, remedy: str) -> str:

@@ -116,6 +116,16 @@ def test_files_that_came_back(window: MainWindow, workspace: FakeWorkspace) -> N
     window.banners.hide_banner("files")
 
 
+def test_files_that_are_other_ones(
+    qtbot: QtBot, window: MainWindow, workspace: FakeWorkspace
+) -> None:
+    words = "The model's files have changed. Load the model again."
+    workspace.engine.storage_changed.emit(StorageNote(False, words))
+    assert banner(window, "files").accessibleName() == words
+    qtbot.mouseClick(buttons(window, "files")["Load"], Qt.MouseButton.LeftButton)
+    assert workspace.engine.calls == [("load", (MODEL, None))]
+
+
 def test_a_model_that_was_away_can_be_loaded(
     qtbot: QtBot, window: MainWindow, workspace: FakeWorkspace
 ) -> None:
