@@ -71,6 +71,8 @@ class EngineNotices(QObject):
         self._show_death(state)
         self._show_load_failure(state)
         self._show_pause(state)
+        if state.model == "loading":
+            self._banners.hide_banner("files")
 
     def _show_death(self, state: EngineState) -> None:
         if state.death is None:

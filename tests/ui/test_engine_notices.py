@@ -124,6 +124,9 @@ def test_files_that_are_other_ones(
     assert banner(window, "files").accessibleName() == words
     qtbot.mouseClick(buttons(window, "files")["Load"], Qt.MouseButton.LeftButton)
     assert workspace.engine.calls == [("load", (MODEL, None))]
+    workspace.engine.storage_changed.emit(StorageNote(False, words))
+    workspace.engine.become(model="loading")
+    assert window.banners.banner("files") is None
 
 
 def test_a_model_that_was_away_can_be_loaded(
