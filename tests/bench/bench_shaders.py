@@ -26,7 +26,7 @@ import numpy as np
 from engine import loading
 from engine.container.repack import repack
 from engine.loading import load_model
-from engine.model.kernels import Kernels, Routing
+from engine.model.kernels import Kernels
 from engine.model.metal.kernels import MetalKernels
 from engine.model.plain import PlainKernels
 from engine.options import GenerationOptions
@@ -110,23 +110,16 @@ def ours(path: Path, kernels: Kernels) -> Count:
     with mock.patch.object(loading, "prove"):  # nothing runs here, so nothing can be proved
         opened = load_model(container, slots=16, kernels=kernels)
     with contextlib.closing(opened) as model:
-        state = model.new_state()
-        reads = 0
-
-        def routed(*arguments: Any) -> Routing:
-            nonlocal reads
-            reads += 1
-            routing = type(kernels).route(kernels, *arguments)
-            ids = mx.array(np.arange(arguments[2], dtype=np.uint32)[None])
-            return Routing(ids, routing.scores)
+        for layer in range(model.config.layer_count):
+            model.cache.warm(layer, range(model.config.expert_count))
+        state, before = model.new_state(), model.cache.stats
 
         def step() -> list[mx.array]:
             logits = model.decode(3, state)
             return [logits, *itertools.chain(*((d.conv, d.delta) for d in state.deltas))]
 
-        with mock.patch.object(kernels, "route", routed, create=True):
-            names = traced(step)
-    return counted(names, reads)
+        names = traced(step)
+        return counted(names, (model.cache.stats - before).readbacks)
 
 
 def reference(path: Path) -> Count:
