@@ -157,6 +157,7 @@ class DownloadController(QObject):
 
     def _take_up(self, kept: tuple[Download, ...]) -> None:
         """What an earlier life left, before what was asked for since."""
+        kept = tuple(d for d in kept if d.id not in self._downloads)  # it may be asked for already
         self._downloads = {d.id: d for d in kept} | self._downloads
         self._watch.expect(d.id for d in kept)
         for download in kept:
@@ -172,7 +173,8 @@ class DownloadController(QObject):
         self._tell()
 
     def _queue(self, download: Download, **changes: Any) -> None:
-        self._set(download, state="queued", trouble=None, note="", **changes)
+        progress = replace(download.progress, bytes_per_s=None, seconds_left=None)
+        self._set(download, state="queued", trouble=None, note="", progress=progress, **changes)
         self._start_next()
 
     def _look_for_models_in(self, folder: Path) -> None:

@@ -49,6 +49,9 @@ def add_commands(commands: Any) -> None:
         "source", metavar="SOURCE", help="a catalogue's name, OWNER/NAME, a link, or a folder"
     )
     pulling.add_argument("--to", type=Path, metavar="FOLDER", help="the model's own folder")
+    pulling.add_argument(
+        "--from", type=Path, metavar="FOLDER", dest="earlier", help="move what has arrived there"
+    )
     pulling.add_argument("--revision", metavar="REV", help="a branch, tag or commit of the hub's")
     pulling.add_argument("--anyway", action="store_true", help="although the disk seems too small")
     pulling.add_argument("--repair", action="store_true", help="check all, fetch what is bad")
@@ -70,6 +73,7 @@ def run_pull(parsed: argparse.Namespace) -> int:
         token=os.environ.get(TOKEN) or None,
         anyway=parsed.anyway,
         repair=parsed.repair,
+        earlier=os.path.abspath(parsed.earlier) if parsed.earlier else "",
         mirrors=() if parsed.revision else mirrors_of(source),
     )
     screen = Screen()
@@ -142,10 +146,10 @@ def progress_line(progress: Progress, trouble: str = "") -> str:
         return trouble or "Asking what is to be fetched"
     if progress.phase in ("moving", "verifying"):
         return f"{name} {progress.done / progress.total:.0%}"
-    amount = f"{name} {amount_of(progress.done, progress.total)}"
+    amount = amount_of(progress.done, progress.total)
     if trouble:
         return f"{amount} · {trouble}"
-    parts = [amount, f"{progress.bytes_per_s / 1e6:.1f} MB/s"]
+    parts = [f"{name} {amount}", f"{progress.bytes_per_s / 1e6:.1f} MB/s"]
     if progress.seconds_left is not None:
         parts.append(f"{duration(max(1, progress.seconds_left))} left")
     return " · ".join(parts)

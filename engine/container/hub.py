@@ -276,7 +276,7 @@ def _placed(response: httpx2.Response, start: int) -> tuple[int, int | None]:
         raise Interrupted(f"{host} sends the file packed, as nobody asked it to.")
     if response.status_code == 200:
         if start:
-            log.warning("%s knows no ranges: %d bytes come again", host, start)
+            log.info("%s knows no ranges: %d bytes come again", host, start)
         return start, _whole(response.headers.get("content-length"))
     said = response.headers.get("content-range", "")
     match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", said)

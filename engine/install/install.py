@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from engine.container.container import JOURNAL, MANIFEST, SIDECAR
+from engine.container.container import JOURNAL, MANIFEST
 from engine.container.durable import disk_faults
 from engine.container.files import names_in
 from engine.container.hub import Hub
@@ -51,6 +51,7 @@ from engine.install.site import Site
 from engine.install.source import canonical, is_container, open_remote, parse_source
 from engine.install.stop import Stop
 from engine.install.tally import Tally
+from engine.install.target import others_in
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ def _build(site: Site, start: Start) -> None:
     if start.earlier:
         bring(Path(start.earlier), site)
     origin, names = read_origin(site.folder), names_in(site.folder)
-    _refuse_other(site, names, origin)
+    _refuse_other(site, origin)
     if MANIFEST in names and JOURNAL not in names and not start.repair:
         return
     remote = _open(site, start, origin)
@@ -143,11 +144,11 @@ def _build(site: Site, start: Start) -> None:
         RoutedInstall(site, remote, look_raw(site, remote)).run()
 
 
-def _refuse_other(site: Site, names: frozenset[str], origin: Origin | None) -> None:
+def _refuse_other(site: Site, origin: Origin | None) -> None:
     """Raise BadOption where the folder holds anything but this model or its beginnings."""
     if origin is not None and origin.source == site.source:
         return
-    others = {name for name in names if not name.startswith((SIDECAR, ".DS_Store"))}
+    others = others_in(site.folder)
     if origin is not None or others:
         what = f"a model from {origin.source}" if origin else repr(min(others))
         raise BadOption(

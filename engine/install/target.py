@@ -10,8 +10,11 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from engine.container.container import SIDECAR
+from engine.container.files import names_in
 from engine.container.library import SUFFIX
 from engine.container.origin import read_origin
+from engine.errors import MartletError
 
 _FOREIGN = re.compile(r"[^\w.+-]")  # what no name of a folder should hold
 _ENDINGS = (SUFFIX, "-qpack", "_qpack")
@@ -48,8 +51,18 @@ def target_for(folder: Path, source: str, taken: Iterable[str] = ()) -> Path:
     raise AssertionError("there are numbers enough")
 
 
+def others_in(folder: Path) -> frozenset[str]:
+    """What stands in a folder beside an installation's own notes."""
+    return frozenset(n for n in names_in(folder) if not n.startswith((SIDECAR, ".DS_Store")))
+
+
 def _is_for(target: Path, source: str) -> bool:
-    if not target.exists():
-        return True
+    if not target.is_dir():
+        return not target.exists()
     origin = read_origin(target)
-    return origin is not None and origin.source == bare(source)
+    if origin is not None:
+        return origin.source == bare(source)
+    try:
+        return not others_in(target)  # an installation was killed before it noted anything
+    except MartletError:
+        return False  # it cannot be read

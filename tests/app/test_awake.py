@@ -1,15 +1,20 @@
 """Begun with the first reason, ended with the last, and never left behind."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from app.awake import Awake
+from app.keychain import Keychain
 from app.workspace import Workspace
 from tests.app.conftest import WaitFor
+from tests.app.test_keychain import FakeVault
 
+FAKE_INSTALLER = Path(__file__).parent / "fake_installer.py"
 SLEEP = (sys.executable, "-c", "import time; time.sleep(600)")
 
 
@@ -55,3 +60,18 @@ def test_answers_keep_the_machine_awake(
     chat.send("hi")
     wait_for(lambda: workspace.awake.is_held)
     wait_for(lambda: not workspace.awake.is_held)
+
+
+def test_only_a_running_download_keeps_the_machine_awake(
+    tmp_path: Path, qapp: object, wait_for: WaitFor
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"a/A": [["hold"]]}))
+    command = [sys.executable, str(FAKE_INSTALLER), str(script)]
+    keychain = Keychain(FakeVault())
+    workspace = Workspace(tmp_path / "data", install_command=command, keychain=keychain)
+    workspace.downloads.add("a/A", "A")
+    wait_for(lambda: workspace.awake.is_held)
+    workspace.downloads.pause(workspace.downloads.downloads[0].id)
+    wait_for(lambda: not workspace.awake.is_held)
+    workspace.close()

@@ -443,6 +443,16 @@ def test_what_a_person_paused_stays_paused(live: Live, wait_for: WaitFor) -> Non
     assert life.downloads._watch._held == ()
 
 
+def test_what_was_asked_for_before_the_queue_was_read_is_no_earlier_life(
+    live: Live, wait_for: WaitFor
+) -> None:
+    life = live({"a/A": [[BEGUN, paused("disk", 1000)]]})
+    life.downloads.add("a/A", "A")
+    wait_for(lambda: life.states() == ["failed"])
+    life.downloads._take_up(life.downloads.downloads)
+    assert life.downloads._watch._lacking == set()
+
+
 def test_room_that_was_made_between_two_lives_is_seen(live: Live, wait_for: WaitFor) -> None:
     life = live({"a/A": [[BEGUN, paused("disk", 1000)], ["done"]]})
     life.downloads.add("a/A", "A")

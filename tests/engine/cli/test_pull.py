@@ -13,6 +13,7 @@ from engine.cli.pull import Screen, duration, progress_line
 from engine.cli.terminal import fitted
 from engine.container.fit import Machine
 from engine.container.probe import Probe
+from engine.errors import NotEnoughDisk
 from engine.install.claim import Claim
 from engine.install.protocol import Progress, Waiting
 from tests.engine.conftest import TinyModels
@@ -107,6 +108,23 @@ def test_ctrl_c_pauses_and_the_same_command_goes_on(
         assert main(["pull", MODEL]) == 130
     assert "goes on where it stopped" in capsys.readouterr().err
     assert main(["pull", MODEL]) == 0
+
+
+def test_what_has_arrived_moves_to_another_folder(
+    hub: FakeHub, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: object) -> None:
+        raise NotEnoughDisk("Full.", "Free some.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.install.direct.DirectInstall._promote", full)
+        assert main(["pull", MODEL]) == NotEnoughDisk.exit_code
+    hub.requests.clear()
+    began, other = models / "Tiny.qpack", tmp_path / "other" / "Tiny.qpack"
+    assert main(["pull", MODEL, "--to", str(other), "--from", str(began)]) == 0
+    assert (other / "manifest.json").is_file()
+    assert not began.exists()
+    assert not hub.asked("layer_")
 
 
 def test_models_lists_what_is_there_and_what_is_wrong(

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.container.origin import Origin, write_origin
+from engine.install.claim import LOCK
 from engine.install.target import model_name, target_for
 
 
@@ -51,6 +52,14 @@ def test_a_model_goes_on_where_it_began(tmp_path: Path) -> None:
 
 def test_another_model_of_that_name_gets_a_number(tmp_path: Path) -> None:
     (tmp_path / "Tiny.qpack").mkdir()
+    (tmp_path / "Tiny.qpack" / "manifest.json").touch()
     second = target_for(tmp_path, "acme/Tiny")
     assert second == tmp_path / "Tiny 2.qpack"
     assert target_for(tmp_path, "acme/Tiny", [str(second).upper()]).name == "Tiny 3.qpack"
+
+
+def test_a_kill_at_the_very_start_leaves_no_other_model(tmp_path: Path) -> None:
+    begun = target_for(tmp_path, "acme/Tiny")
+    begun.mkdir()
+    (begun / LOCK).touch()
+    assert target_for(tmp_path, "acme/Tiny") == begun
