@@ -27,7 +27,7 @@ class EngineRows(QObject):
             self.tr("Use Martlet's own GPU kernels"), lambda on: store.update(own_kernels=on)
         )
         self._check_reads = switch(
-            self.tr("Hold a sample of what is read against checksums"),
+            self.tr("Check a sample of what is read for damage"),
             lambda on: store.update(check_reads=on),
         )
         page.add_row(self.tr("At the start:"), self._load_at_start)
