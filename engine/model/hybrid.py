@@ -36,6 +36,7 @@ from engine.model.weights import Linear, linear, vector
 
 log = logging.getLogger(__name__)
 
+LAYERS_AHEAD = 8  # that are built, where none waits, before the device begins with them
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,8 @@ class Model:
         for layer in self.layers:
             check()
             x = self._run(layer, x, state, deltas, check, admit)
+            if layer.experts.layer % LAYERS_AHEAD == LAYERS_AHEAD - 1:
+                mx.async_eval(x)
         mx.eval(x, [(s.conv, s.delta) for s in deltas])
         state.commit(len(ids), deltas)
         return x
@@ -179,8 +182,7 @@ class Model:
             attention_layers_before = layer.experts.layer - len(deltas)
             cache = state.caches[attention_layers_before]
             mixed = layer.mixer.mix(kernels, normed, cache, state.length)
-        x = x + mixed
-        normed = kernels.rms_norm(x, layer.post_norm, eps)
+        x, normed = kernels.add_rms_norm(x, mixed, layer.post_norm, eps)
         return layer.experts.mix(kernels, self.memory, normed, x, check, admit)
 
     def _head(self, tensors: Mapping[str, mx.array]) -> Linear:

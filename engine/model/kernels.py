@@ -60,8 +60,18 @@ class Kernels(Protocol):
         """(T, I) -> (T, O)."""
         ...
 
+    def linears(self, x: mx.array, weights: tuple[Linear, ...]) -> tuple[mx.array, ...]:
+        """`linear` by each of several matrices."""
+        ...
+
     def rms_norm(self, x: mx.array, weight: mx.array, eps: float) -> mx.array:
         """Over the last axis; the weight is used as stored."""
+        ...
+
+    def add_rms_norm(
+        self, x: mx.array, more: mx.array, weight: mx.array, eps: float
+    ) -> tuple[mx.array, mx.array]:
+        """x + more, and its norm."""
         ...
 
     def delta_net(
@@ -102,7 +112,7 @@ class Kernels(Protocol):
         self,
         x: mx.array,  # (T, D)
         slots: LayerSlots,
-        slot_ids: mx.array,  # (N,) uint32, ascending where `ordered`
+        slot_ids: mx.array,  # (N,) or (1, N) uint32, ascending where `ordered`
         rows: mx.array,  # (N,) uint32: which row of x
         ordered: bool,
     ) -> mx.array:

@@ -40,7 +40,7 @@ class DeltaNet:
     def mix(self, kernels: Kernels, x: mx.array, state: DeltaState) -> tuple[mx.array, DeltaState]:
         """(T, D) -> (T, D) and the state after these tokens."""
         parts = self.projections
-        mixed, z, a, b = (kernels.linear(x, w) for w in (parts.qkv, parts.z, parts.a, parts.b))
+        mixed, z, a, b = kernels.linears(x, (parts.qkv, parts.z, parts.a, parts.b))
         y, conv, delta = kernels.delta_net(mixed, z, a, b, state.conv, state.delta, self.weights)
         return kernels.linear(y, self.out), DeltaState(conv, delta)
 
@@ -57,7 +57,7 @@ class Attention:
 
     def mix(self, kernels: Kernels, x: mx.array, cache: KeyValueCache, past: int) -> mx.array:
         """(T, D) -> (T, D); the cache has room for T more rows."""
-        q, k, v = (kernels.linear(x, w) for w in (self.q, self.k, self.v))
+        q, k, v = kernels.linears(x, (self.q, self.k, self.v))
         y = kernels.attention(q, k, v, cache.keys, cache.values, past, self.weights)
         return kernels.linear(y, self.out)
 

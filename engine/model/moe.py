@@ -140,9 +140,9 @@ class SparseExperts:
         routing: Routing,
     ) -> mx.array:
         """(1, D): the router's ids are the slots', and never leave the device."""
-        slots, ids = cache.slots(self.layer), routing.ids[0]
+        slots, ids = cache.slots(self.layer), routing.ids
         if isinstance(kernels, TokenExperts) and kernels.fuses_experts(slots, self.top_k):
-            given = slots, ids, self.places, x, residual, routing.scores, self.shared
+            given = slots, ids[0], self.places, x, residual, routing.scores, self.shared
             return mix_resident(kernels, *given)
         products = kernels.expert_mlp(x, slots, ids, self.rows, False)
         shared = kernels.shared_mlp(x, self.shared)

@@ -44,8 +44,17 @@ class PlainKernels:
             x, w.weight, w.scales, w.biases, group_size=w.group_size, bits=w.bits
         )
 
+    def linears(self, x: mx.array, weights: tuple[Linear, ...]) -> tuple[mx.array, ...]:
+        return tuple(self.linear(x, w) for w in weights)
+
     def rms_norm(self, x: mx.array, weight: mx.array, eps: float) -> mx.array:
         return mx.fast.rms_norm(x, weight, eps)
+
+    def add_rms_norm(
+        self, x: mx.array, more: mx.array, weight: mx.array, eps: float
+    ) -> tuple[mx.array, mx.array]:
+        total = x + more
+        return total, self.rms_norm(total, weight, eps)
 
     def delta_net(
         self,
@@ -110,6 +119,8 @@ class PlainKernels:
         rows: mx.array,
         ordered: bool,
     ) -> mx.array:
+        if slot_ids.ndim > 1:
+            slot_ids = slot_ids.reshape(-1)
         gate, up, down, slot_ids = self._places(slots, slot_ids)
         x = x[rows][:, None, :]  # (N, 1, D)
         h = silu(gathered_product(x, gate, slot_ids, ordered))

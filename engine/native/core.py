@@ -9,7 +9,7 @@ import ctypes
 import logging
 import os
 from collections.abc import Callable
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_void_p
+from ctypes import POINTER, Array, byref, c_char_p, c_float, c_int, c_int32, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -97,10 +97,16 @@ class NativeCore:
         self._library = ctypes.CDLL(str(path))
         self.path = path
         self._linear = self._function("martlet_linear", POINTER(Matrix), c_void_p, c_void_p, c_int)
+        self._linears = self._function(
+            "martlet_linears", c_void_p, c_int, c_void_p, c_void_p, c_int
+        )
         self._embed = self._function("martlet_embed", POINTER(Matrix), c_void_p, c_void_p, c_int)
         self._experts = self._function("martlet_experts", POINTER(Experts), *(c_void_p,) * 4, c_int)
         self._rms_norm = self._function(
             "martlet_rms_norm", c_void_p, c_void_p, c_float, c_void_p, c_int, c_int
+        )
+        self._add_norm = self._function(
+            "martlet_add_norm", *(c_void_p,) * 3, c_float, c_void_p, c_void_p, c_int, c_int
         )
         self._route = self._function(
             "martlet_route", POINTER(Matrix), c_void_p, *(c_int,) * 3, c_void_p, c_void_p
@@ -151,6 +157,10 @@ class NativeCore:
         """y (rows, out) = x (rows, in) · Wᵀ."""
         _check(self._linear(byref(w), x, y, rows))
 
+    def linears(self, w: Array[Any], x: int, y: Array[Any], rows: int) -> None:
+        """`linear` for several matrices: pointers to them, and addresses of their outputs."""
+        _check(self._linears(w, len(w), x, y, rows))
+
     def embed(self, w: Matrix, ids: int, y: int, rows: int) -> None:
         """y (rows, in): the rows `ids` (uint32) of W."""
         _check(self._embed(byref(w), ids, y, rows))
@@ -162,6 +172,12 @@ class NativeCore:
     def rms_norm(self, x: int, weight: int, eps: float, y: int, rows: int, width: int) -> None:
         """y (rows, width): each row of x over its root mean square, times the weight."""
         _check(self._rms_norm(x, weight, eps, y, rows, width))
+
+    def add_norm(
+        self, inputs: tuple[int, int, int], eps: float, outputs: tuple[int, int], *shape: int
+    ) -> None:
+        """`rms_norm` of a sum. Inputs: x, more, weight; outputs: x + more, y (rows, width)."""
+        _check(self._add_norm(*inputs, eps, *outputs, *shape))
 
     def route(
         self, gate: Matrix, x: int, rows: int, k: int, renormalize: bool, ids: int, scores: int

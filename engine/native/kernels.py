@@ -7,7 +7,7 @@ result as a fresh array. Letters as in `engine.model.kernels`.
 import math
 import weakref
 from collections.abc import Callable
-from ctypes import addressof, c_char
+from ctypes import POINTER, Array, addressof, c_char, c_void_p, pointer
 from typing import Any, Generic, TypeVar
 
 import mlx.core as mx
@@ -37,6 +37,7 @@ class NativeKernels(PlainKernels):
         super().__init__(mx.float32)
         self.core = native
         self._matrices: Described[Matrix] = Described()
+        self._several: Described[Array[Any]] = Described()
         self._experts: Described[core.Experts] = Described()
         self._shared: Described[core.SharedExpert] = Described()
         self._delta_nets: Described[core.DeltaNet] = Described()
@@ -54,12 +55,31 @@ class NativeKernels(PlainKernels):
         self.core.linear(self._matrix(w), x_at, y_at, x.shape[0])
         return filled(y)
 
+    def linears(self, x: mx.array, weights: tuple[Linear, ...]) -> tuple[mx.array, ...]:
+        x, x_at = row_major(x)
+        matrices = self._several.get(weights[0].weight, lambda: self._pointers(weights))
+        results = [blank(x.shape[0], w.out_features) for w in weights]
+        places = (c_void_p * len(results))(*(at for _, at in results))
+        self.core.linears(matrices, x_at, places, x.shape[0])
+        return tuple(filled(buffer) for buffer, _ in results)
+
     def rms_norm(self, x: mx.array, weight: mx.array, eps: float) -> mx.array:
         x, x_at = row_major(x)
         weight, weight_at = row_major(weight)
         y, y_at = blank(*x.shape)
         self.core.rms_norm(x_at, weight_at, eps, y_at, x.size // weight.size, weight.size)
         return filled(y)
+
+    def add_rms_norm(
+        self, x: mx.array, more: mx.array, weight: mx.array, eps: float
+    ) -> tuple[mx.array, mx.array]:
+        x, x_at = row_major(x)
+        more, more_at = row_major(more)
+        weight, weight_at = row_major(weight)
+        (total, total_at), (y, y_at) = blank(*x.shape), blank(*x.shape)
+        inputs, outputs = (x_at, more_at, weight_at), (total_at, y_at)
+        self.core.add_norm(inputs, eps, outputs, x.size // weight.size, weight.size)
+        return filled(total), filled(y)
 
     def delta_net(
         self,
@@ -144,6 +164,10 @@ class NativeKernels(PlainKernels):
 
     def _matrix(self, w: Linear) -> Matrix:
         return self._matrices.get(w.weight, lambda: _matrix(w))
+
+    def _pointers(self, weights: tuple[Linear, ...]) -> Array[Any]:
+        matrices = [self._matrix(w) for w in weights]
+        return (POINTER(Matrix) * len(matrices))(*map(pointer, matrices))
 
     def _shared_expert(self, w: SharedExpert) -> core.SharedExpert:
         parts = w.gate_proj, w.up_proj, w.down_proj, w.gate

@@ -38,6 +38,10 @@ MARTLET_API void martlet_set_threads(int threads);
 /* y (rows, out) = x (rows, in) W^T. */
 MARTLET_API int martlet_linear(const Matrix *w, const float *x, float *y, int rows);
 
+/* The same for several W and one x. */
+MARTLET_API int martlet_linears(const Matrix *const *w, int count, const float *x, float *const *y,
+                                int rows);
+
 /* y[i] = row ids[i] of W, dequantized: (rows, in). */
 MARTLET_API int martlet_embed(const Matrix *w, const uint32_t *ids, float *y, int rows);
 
@@ -54,6 +58,10 @@ MARTLET_API int martlet_experts(const Experts *e, const float *x, const uint32_t
 /* Of each row of x (rows, width). */
 MARTLET_API int martlet_rms_norm(const float *x, const float *weight, float eps, float *y, int rows,
                                  int width);
+
+/* sum = x + more, and y of each row of it. */
+MARTLET_API int martlet_add_norm(const float *x, const float *more, const float *weight, float eps,
+                                 float *sum, float *y, int rows, int width);
 
 /* The k most probable of gate.out experts for each row of x: ids and scores (rows, k), best first,
    the lower id first among equals. `renormalize`: the scores of a row add up to 1. */

@@ -57,6 +57,14 @@ int martlet_linear(const Matrix *w, const float *x, float *y, int rows)
     return error;
 }
 
+int martlet_linears(const Matrix *const *w, int count, const float *x, float *const *y, int rows)
+{
+    int error = 0;
+    for (int i = 0; i < count && !error; i++)
+        error = martlet_linear(w[i], x, y[i], rows);
+    return error;
+}
+
 typedef struct {
     const Matrix *w;
     const uint32_t *ids;

@@ -14,8 +14,9 @@ static int rows_together(int width)
 }
 
 typedef struct {
-    const float *x, *weight;
-    float eps, *y;
+    const float *x, *more; /* more: to be added first, where there is any */
+    const float *weight;
+    float eps, *sum, *y;
     int rows, width;
 } Norm;
 
@@ -26,13 +27,26 @@ static void norm_chunk(const void *job, int chunk, float *scratch)
     (void)scratch;
     for (int row = chunk * together; row < end; row++) {
         const size_t at = (size_t)row * (size_t)n->width;
-        kernels->norm(n->x + at, n->weight, n->eps, n->width, n->y + at);
+        const float *x = n->x + at;
+        if (n->more) {
+            for (int i = 0; i < n->width; i++)
+                n->sum[at + (size_t)i] = x[i] + n->more[at + (size_t)i];
+            x = n->sum + at;
+        }
+        kernels->norm(x, n->weight, n->eps, n->width, n->y + at);
     }
 }
 
 int martlet_rms_norm(const float *x, const float *weight, float eps, float *y, int rows, int width)
 {
-    Norm n = {x, weight, eps, y, rows, width};
+    Norm n = {x, NULL, weight, eps, NULL, y, rows, width};
+    return pool_run(norm_chunk, &n, parts(rows, rows_together(width)), 0);
+}
+
+int martlet_add_norm(const float *x, const float *more, const float *weight, float eps, float *sum,
+                     float *y, int rows, int width)
+{
+    Norm n = {x, more, weight, eps, sum, y, rows, width};
     return pool_run(norm_chunk, &n, parts(rows, rows_together(width)), 0);
 }
 

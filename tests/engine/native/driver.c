@@ -204,6 +204,10 @@ static void rows_of_a_layer(int rows, int width)
     uint32_t *ids = malloc((size_t)rows * K * sizeof *ids);
     Matrix gate = matrix(1, E, width, 0, 0, TYPE_F32);
     CHECK(!martlet_rms_norm(x, weight, 1e-6f, y, rows, width));
+    CHECK(!martlet_add_norm(x, y, weight, 1e-6f, pairs, y, rows, width));
+    const Matrix *both[] = {&gate, &gate};
+    float *outputs[] = {pairs, pairs + rows * E};
+    CHECK(!martlet_linears(both, 2, x, outputs, rows));
     CHECK(!martlet_route(&gate, x, rows, K, 1, ids, scores));
     CHECK(!martlet_combine(pairs, scores, x, x, y, rows, K, width));
     Shared s = {matrix(1, 8, width, 0, 0, TYPE_BF16), matrix(1, 8, width, 0, 0, TYPE_BF16),

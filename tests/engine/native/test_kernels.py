@@ -120,6 +120,26 @@ def test_rms_norm(native: NativeKernels, shape: tuple[int, int]) -> None:
     assert relative_error(native.rms_norm(x, weight, 1e-6), twin) < 1e-5
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 100), (70, 2048)])
+def test_the_norm_of_a_sum(native: NativeKernels, shape: tuple[int, int]) -> None:
+    x, more = mx.array(rows(*shape)), mx.array(rows(*shape, 3))
+    weight = mx.array(rows(1, shape[1], 5)[0])
+    total, normed = native.add_rms_norm(x, more, weight, 1e-6)
+    assert np.array_equal(total, x + more)
+    assert np.array_equal(normed, native.rms_norm(x + more, weight, 1e-6))
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_several_products_of_one_input(native: NativeKernels, count: int) -> None:
+    weights = tuple(
+        quantized((out, DIM), bits, 64, "bfloat16", out).linear
+        for out, bits in ((HIDDEN, 4), (3, 8), (40, 2))
+    )
+    x = mx.array(rows(count, DIM))
+    for y, w in zip(native.linears(x, weights), weights, strict=True):
+        assert np.array_equal(y, native.linear(x, w))
+
+
 @pytest.mark.parametrize("experts", [3, 16, 60, 256])
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_routing(native: NativeKernels, experts: int, renormalize: bool) -> None:
