@@ -187,7 +187,10 @@ class AnswerRun(QObject):
         except BadOption as error:
             self._settle("failed", Failure("BadOption", error.message, error.remedy))
             return
-        self._set_phase("reading")
+        if self._engine.state.serving.answering:
+            self._set_phase("queued", place=1)  # the engine ends another program's answer first
+        else:
+            self._set_phase("reading")
         self._flush_timer.start()
         prompt = build_prompt(resolved.system_prompt, begun.path)
         self._engine.generate(self._id, prompt, resolved.options, self.conversation_id)

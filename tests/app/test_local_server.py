@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 import app.local_server
-from app.conversation import Failure
+from app.conversation import Activity, Failure
 from app.engine_state import ServingState
 from app.keychain import LOCAL_SERVER, Keychain
 from app.local_server import LocalServer
@@ -278,6 +278,39 @@ def test_it_outlives_the_engine_and_the_model(
     workspace.engine.unload()
     wait_for(lambda: listens(workspace)() and workspace.engine.state.pid != second)
     assert workspace.engine.state.model == "none"
+
+
+def test_own_question_waits_for_a_program_and_can_be_stopped(
+    make_whole: Callable[..., Workspace], wait_for: WaitFor
+) -> None:
+    workspace = make_whole(
+        answers=[
+            {"match": "hi", "text": ["a"] * 100_000, "delay_s": 0.01},
+            {"match": "own", "text": "Mine."},
+        ]
+    )
+    workspace.server.switch(True)
+    workspace.engine.load("/models/fake")
+    wait_for(lambda: listens(workspace)() and workspace.engine.state.model == "loaded")
+    chat = workspace.new_chat()
+    phases, ended = Heard(chat.activity_changed), Heard(chat.answer_ended)
+    chat.open_new()
+    url = workspace.engine.state.serving.url + "/chat/completions"
+    body = {**QUESTION, "stream": True}
+    with httpx.stream("POST", url, json=body, trust_env=False, timeout=LIMIT_S) as answer:
+        lines = answer.iter_lines()  # kept: the answer ends with it
+        next(lines)
+        wait_for(lambda: workspace.engine.state.serving.answering)
+        chat.send("own")
+        wait_for(lambda: phases and phases.last == Activity("queued", phases.last.message_id, 1))
+        chat.stop()
+        wait_for(lambda: ended)
+        assert chat.messages[-1].status == "stopped"
+        chat.send("own again")
+        wait_for(lambda: phases.last.phase == "queued")
+        del lines
+    wait_for(lambda: len(ended) == 2)
+    assert (chat.messages[-1].status, chat.messages[-1].text) == ("complete", "Mine.")
 
 
 def test_a_program_does_not_load_what_may_have_brought_the_computer_down(

@@ -136,9 +136,11 @@ def test_a_question_that_waits_for_a_program_is_cancelled_at_once(
         peer.send(wire.Load("/m"))
         peer.hear(wire.Loaded)
         with client.stream("POST", "/chat/completions", json=question(stream=True)) as answer:
-            next(answer.iter_lines())
+            lines = answer.iter_lines()
+            next(lines)
             peer.send(ask("1"), wire.Cancel("1"))
             finished = peer.hear(wire.Finished)
+            assert next(lines) is not None, "the program is still being answered"
     assert (finished.id, finished.reason) == ("1", "cancelled")
 
 
