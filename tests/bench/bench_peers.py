@@ -178,11 +178,26 @@ def main() -> None:
         print(f"Not run: {' and '.join(missing)} not installed; see {__file__}")
         return
     models = Models(parsed.folder)
-    show("Resident, warm", [resident(models) for _ in range(parsed.rounds)])
+    in_memory = [resident(models) for _ in range(parsed.rounds)]
+    show("Resident, warm", in_memory)
     try:
-        show("A quarter of the model", [within_a_quarter(models) for _ in range(parsed.rounds)])
+        cold = [within_a_quarter(models) for _ in range(parsed.rounds)]
     except NoController as error:
         print(f"Not run: {error}")
+        return
+    show("A quarter of the model", cold)
+    for name in cold[0]:
+        alone = [each[name] for each in in_memory]
+        told = [each[name] for each in cold]
+        bound = _median(bound_ratio(*pair) for pair in zip(told, alone, strict=True))
+        faster = _median(rates.prompt / rates.decode for rates in told)
+        print(f"  {name:10} a token takes {bound:.2f} x the larger of computing and reading;")
+        print(f"  {'':10} a prompt is read {faster:.1f} x as fast as tokens are written")
+
+
+def bound_ratio(cold: Rates, in_memory: Rates) -> float:
+    """A token's time over the larger of its computation alone and its bytes at the disk's rate."""
+    return 1 / cold.decode / max(1 / in_memory.decode, cold.mb * 1e6 / READ_RATE)
 
 
 if __name__ == "__main__":
