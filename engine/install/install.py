@@ -125,10 +125,10 @@ def _run(site: Site, start: Start, claim: Claim) -> Outcome:
 
 
 def _build(site: Site, start: Start) -> None:
+    _refuse_other(site)
     if start.earlier:
         bring(Path(start.earlier), site)
     origin, names = read_origin(site.folder), names_in(site.folder)
-    _refuse_other(site, origin)
     if MANIFEST in names and JOURNAL not in names and not start.repair:
         return
     remote = _open(site, start, origin)
@@ -144,11 +144,11 @@ def _build(site: Site, start: Start) -> None:
         RoutedInstall(site, remote, look_raw(site, remote)).run()
 
 
-def _refuse_other(site: Site, origin: Origin | None) -> None:
+def _refuse_other(site: Site) -> None:
     """Raise BadOption where the folder holds anything but this model or its beginnings."""
+    origin, others = read_origin(site.folder), others_in(site.folder)
     if origin is not None and origin.source == site.source:
         return
-    others = others_in(site.folder)
     if origin is not None or others:
         what = f"a model from {origin.source}" if origin else repr(min(others))
         raise BadOption(

@@ -7,6 +7,7 @@ import pytest
 
 from engine.container.container import JOURNAL, MANIFEST
 from engine.container.durable import TEMPORARY
+from engine.container.origin import read_origin
 from engine.errors import NotEnoughDisk
 from engine.install import move
 from engine.install.claim import Claim
@@ -78,6 +79,21 @@ def test_a_folder_without_an_installation_of_this_is_left_alone(
         assert isinstance(installer.run(MODEL, earlier=str(earlier)), Done)
     assert files_of(other) == {"config.json": b"mine"}
     assert not (quick_disk / "nowhere").exists()
+
+
+def test_nothing_is_moved_into_a_folder_that_holds_something_else(
+    hub: FakeHub, container: Path, quick_disk: Path
+) -> None:
+    first = begun(hub, quick_disk / "first", MODEL, container, container)
+    second = Installer(quick_disk / "second")
+    second.target.mkdir()
+    (second.target / "config.json").write_text("mine")
+    outcome = second.run(MODEL, earlier=str(first.target))
+    assert isinstance(outcome, Failed)
+    assert "holds 'config.json'" in outcome.message
+    assert files_of(second.target) == {"config.json": b"mine"}
+    assert read_origin(second.target) is None
+    assert first.target.exists()
 
 
 @pytest.mark.usefixtures("copied")
