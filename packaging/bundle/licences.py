@@ -23,9 +23,9 @@ FOREWORD = """\
 Martlet is licensed under the Apache License 2.0 (martlet/LICENSE). It comes with the parts below;
 each keeps its own licence, whose text lies in the folder of its name.
 
-Qt, PySide6 and Shiboken6 are used under the LGPL 3. They are the libraries of the wheels that the Qt
-project publishes (on a Mac their arm64 half), loaded at run time, and can be replaced where they
-lie, in Resources/site-packages. Their sources: https://code.qt.io and https://download.qt.io.
+Qt, PySide6 and Shiboken6 are used under the LGPL 3. They are the libraries of the wheels that the
+Qt project publishes (on a Mac their arm64 half), loaded at run time, and can be replaced where
+they lie, in Resources/site-packages. Sources: https://code.qt.io and https://download.qt.io.
 """
 
 
