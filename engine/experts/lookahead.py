@@ -10,6 +10,7 @@ faster. It is not tried at all where slots are many. Nothing here changes what i
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from statistics import median
 from typing import Literal
 
 from engine.experts.cache import ExpertCache, Ids
@@ -56,8 +57,9 @@ class Lookahead:
         started, waited = self._clock(), self._cache.stats.wait_s
         yield
         took = self._clock() - started
-        self._seconds[self.looks] += took
-        self._counts[self.looks] += 1
+        if self._tokens % SPELL == 0:
+            self._spells.append(0.0)
+        self._spells[-1] += took
         self._waited += self._cache.stats.wait_s - waited
         self._tokens += 1
         self._decide()
@@ -84,12 +86,14 @@ class Lookahead:
         self.phase = phase
         self._tokens = self._made = self._right = 0
         self._waited = 0.0
-        self._seconds, self._counts = [0.0, 0.0], [0, 0]  # without, with
+        self._spells: list[float] = []  # seconds; in a trial without, with, without, ...
 
     def _decide(self) -> None:
         match self.phase:
+            case "trial" if not self.allowed:
+                self._begin("watching")
             case "watching" if self._tokens == SPELL:
-                waits = self._waited > LEAST_WAIT * sum(self._seconds)
+                waits = self._waited > LEAST_WAIT * sum(self._spells)
                 self._begin("trial" if waits and self._slots_are_few() else "watching")
             case "trial" if self._tokens == TRIAL:
                 self._begin("on" if self._has_won() else "off")
@@ -99,12 +103,10 @@ class Lookahead:
                 self._begin("watching")
 
     def _has_won(self) -> bool:
-        without, with_ = (
-            seconds / max(1, count)
-            for seconds, count in zip(self._seconds, self._counts, strict=True)
-        )
+        """By medians: one spell in which the machine did something else says nothing."""
+        without, with_ = (median(self._spells[first::2]) for first in (0, 1))
         self.precision = self._right / max(1, self._made)
-        self.gain = 1 - with_ / without if without > 0 and self._counts[1] else 0.0
+        self.gain = 1 - with_ / without if without > 0 else 0.0
         return self.precision >= LEAST_PRECISION and self.gain >= LEAST_GAIN
 
     def _slots_are_few(self) -> bool:
