@@ -1,5 +1,6 @@
 """Fixtures: a hub on loopback, and installations in this process or in one of their own."""
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.container.container import JOURNAL
 from engine.install.install import run
 from engine.install.patience import Patience
 from engine.install.protocol import Event, Outcome, Start
@@ -82,3 +84,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.name.startswith(".install-")
     }
+
+
+def arrived(folder: Path, published: Path) -> set[str]:
+    """Names of the source's files that an installation has got whole, and will not fetch again."""
+    journal = json.loads((folder / JOURNAL).read_text())
+    shards = journal.get("done", {}).items()
+    whole = {name for name, at in shards if at == (published / name).stat().st_size}
+    return whole | set(journal.get("verified", {}))

@@ -32,11 +32,14 @@ class Mortal:
     def __exit__(self, *exception: object) -> None:
         self.process.communicate(timeout=60)
 
-    def install(self, source: str, target: Path, die_at: int = 0) -> str:
+    def install(
+        self, source: str, target: Path, die_at: int = 0, earlier: Path | None = None
+    ) -> str:
         """ "killed", or "ended KIND CALLS"; never killed at 0."""
         assert self.process.stdin
         assert self.process.stdout
         ask = {"source": source, "target": str(target), "die_at": die_at}
+        ask["earlier"] = str(earlier or "")
         self.process.stdin.write(json.dumps(ask) + "\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()

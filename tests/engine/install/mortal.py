@@ -1,7 +1,8 @@
 """`python -m tests.engine.install.mortal ENDPOINT`: installations that kill themselves on demand.
 
-Each line of JSON asks for one, in a forked child: {"source", "target", "die_at"}. The child dies by
-SIGKILL before its `die_at`-th call of the system that opens, renames, removes, connects or locks.
+Each line of JSON asks for one, in a forked child: {"source", "target", "earlier", "die_at"}. The
+child dies by SIGKILL before its `die_at`-th call of the system that opens, renames, removes,
+connects or locks.
 The answer is "killed", or "ended KIND CALLS".
 """
 
@@ -48,7 +49,8 @@ def _install(ask: dict[str, Any], write: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-    start = Start(ask["source"], ask["target"], anyway=True, patience=QUICK)
+    source, target, earlier = ask["source"], ask["target"], ask["earlier"]
+    start = Start(source, target, anyway=True, earlier=earlier, patience=QUICK)
     outcome = run(start, lambda event: None, Stop())
     ask["die_at"] = 0
     os.write(write, f"ended {type(outcome).__name__} {calls}".encode())
