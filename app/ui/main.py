@@ -1,6 +1,5 @@
 """`python -m app`: start the application on the user's data folder."""
 
-import gc
 import logging
 import sys
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QLocale
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app import crash, logs, paths
+from app.garbage import GarbageTimer
 from app.installed_models import DEMO, is_model
 from app.single_instance import InstanceLock
 from app.ui import theme
@@ -54,7 +54,7 @@ def _run(qt: QApplication, lock: InstanceLock, files: Sequence[str]) -> int:
     lock.summoned.connect(application.summon)
     qt.aboutToQuit.connect(application.close)
     application.start()
-    gc.freeze()  # what is there now stays: no collection has to look at it again
+    GarbageTimer(qt)
     if files:
         application.summon(files)
     status = qt.exec()

@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before anything imports Qt
 
+import gc
 import json
 import sqlite3
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from pytestqt.qtbot import QtBot
 
 from app.database import close_database, open_database
@@ -31,6 +33,18 @@ def martlet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "martlet"
     monkeypatch.setenv("MARTLET_HOME", str(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def _garbage_waits() -> Iterator[None]:
+    """As in the app: see app.garbage."""
+    gc.freeze()  # what was there before is not looked at again
+    gc.disable()
+    yield
+    if QCoreApplication.instance() is not None:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

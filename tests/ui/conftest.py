@@ -30,7 +30,9 @@ def nothing_left() -> Iterator[None]:
     threads_before = set(threading.enumerate())
     children_before = set(_children())
     gc.freeze()  # what was there before is not looked at again, which is most of the time
+    gc.disable()  # as in the app: see app.garbage
     yield
+    gc.enable()
     if QApplication.instance() is None:
         return
     # The offscreen platform frees what was copied after Python has ended, which crashes.
