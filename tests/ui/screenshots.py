@@ -56,10 +56,14 @@ def _picture(scene: Scene, target: Path) -> None:
 
 
 def _settle(widget: QWidget) -> None:
-    clock = QElapsedTimer()
-    clock.start()
-    while clock.elapsed() < SETTLE_MS or (_is_typesetting(widget) and clock.elapsed() < TYPESET_MS):
+    """Until nothing has been typeset for a while: what has come is still to be put in its place."""
+    whole, calm = QElapsedTimer(), QElapsedTimer()
+    whole.start()
+    calm.start()
+    while calm.elapsed() < SETTLE_MS and whole.elapsed() < TYPESET_MS:
         QApplication.processEvents()
+        if _is_typesetting(widget):
+            calm.restart()
 
 
 def _is_typesetting(widget: QWidget) -> bool:
