@@ -84,7 +84,7 @@ def test_a_stream_shows_that_it_lives_while_it_waits() -> None:
     ):
         assert next(first.iter_lines()) == ": waiting"
         lines = second.iter_lines()
-        assert next(lines) == ": waiting"
+        assert next(lines) == ": waiting: 1 before this one"
         go_on.set()
         assert "data: [DONE]" in list(lines)
 
@@ -201,7 +201,7 @@ def test_a_server_that_ends_says_so(stream: bool) -> None:
     for asker in askers:
         asker.join(LIMIT_S)
     assert len(told) == 3
-    assert all("The server is stopping." in response.text for response in told)
+    assert all("The server is stopping" in response.text for response in told)
     assert not any("[DONE]" in response.text for response in told)
     with pytest.raises(httpx.ConnectError):
         httpx.get(url, trust_env=False)
