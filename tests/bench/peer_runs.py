@@ -62,6 +62,9 @@ def martlet(path: Path, prompt: Sequence[int], rest: Sequence[int], memory: int 
         chunk_tokens=len(prompt),
         snapshots_bytes=0,
     )
+    if slots:
+        for layer in range(model.config.layer_count):
+            model.cache.warm(layer, range(slots))
     state = model.new_state()
     told = timed(
         lambda: mx.eval(model.read(prompt, state)),
