@@ -7,7 +7,7 @@ and joins every thread.
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
 
 from app import paths
 from app.answer_queue import AnswerQueue
@@ -100,6 +100,9 @@ class Workspace(QObject):
         self.safe_start.close()
         self.store.close()
         self.awake.release()
+        # While its owner lives: a connection of it may hold the last reference to the owner, which
+        # would then be destroyed within the destructor of what it owns.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
     def _queue_changed(self, answers: tuple[QueuedAnswer, ...]) -> None:
         self.awake.set("answers", bool(answers))
