@@ -123,7 +123,7 @@ def examine_model(path: Path, probe_disk: bool = True) -> ModelReport:
     speed = disk_speed(container) if probe_disk else None
     count = container.layout.expert_count
     try:
-        plan = plan_memory(container, itemsize=default_kernels().dtype.size)
+        plan = plan_memory(container, kernels=default_kernels())
         check_fits(plan, floor_bytes(plan, container.config.experts_per_token))
     except MartletError as error:
         return ModelReport(str(path), {}, 0, count, speed, str(error))

@@ -67,7 +67,7 @@ def load_model(
         container,
         memory_bytes=memory_bytes,
         slots=slots,
-        itemsize=kernels.dtype.size,
+        kernels=kernels,
         chunk_tokens=chunk_tokens,
         context_tokens=context_tokens,
         snapshots_bytes=snapshots_bytes,

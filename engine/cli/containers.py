@@ -13,7 +13,7 @@ from engine.container.progress import Progress
 from engine.container.repack import repack
 from engine.container.verify import verify
 from engine.experts.integrity import write_sums
-from engine.loading import activation_dtype
+from engine.loading import default_kernels
 
 PHASES = {"copy": "Copying", "hash": "Hashing", "compare": "Comparing"}
 
@@ -68,7 +68,7 @@ def run_verify(parsed: argparse.Namespace) -> int:
 
 def run_info(parsed: argparse.Namespace) -> int:
     """Print the figures."""
-    info = describe(open_container(find_model(parsed.model)), itemsize=activation_dtype().size)
+    info = describe(open_container(find_model(parsed.model)), kernels=default_kernels())
     say(json.dumps(info.to_json(), indent=1) if parsed.json else _text(info))
     return 0
 

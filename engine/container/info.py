@@ -7,6 +7,7 @@ from engine.config import Quantization
 from engine.container.container import Container
 from engine.container.files import file_size
 from engine.memory.plan import plan_memory
+from engine.model.kernels import Kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class ContainerInfo:
         return asdict(self)
 
 
-def describe(container: Container, *, itemsize: int) -> ContainerInfo:
-    """Figures of an opened container; `itemsize`: bytes of an activation on this machine."""
+def describe(container: Container, *, kernels: Kernels) -> ContainerInfo:
+    """Figures of an opened container; `kernels`: what this machine would compute with."""
     config, layout = container.config, container.layout
     quantization = config.quantization or Quantization(0, 0)
     return ContainerInfo(
@@ -69,7 +70,7 @@ def describe(container: Container, *, itemsize: int) -> ContainerInfo:
         dense_bytes=container.dense_bytes,
         dense_file_bytes=file_size(container.dense_path),
         total_bytes=container.total_bytes,
-        memory=tuple(_memory(container, slots, itemsize) for slots in slot_counts(container)),
+        memory=tuple(_memory(container, slots, kernels) for slots in slot_counts(container)),
         warnings=container.warnings,
     )
 
@@ -83,6 +84,6 @@ def slot_counts(container: Container) -> list[int]:
     return [*counts, container.config.expert_count]
 
 
-def _memory(container: Container, slots: int, itemsize: int) -> MemoryRow:
-    plan = plan_memory(container, slots=slots, itemsize=itemsize)
+def _memory(container: Container, slots: int, kernels: Kernels) -> MemoryRow:
+    plan = plan_memory(container, slots=slots, kernels=kernels)
     return MemoryRow(slots, plan.slots_bytes, plan.total_bytes)

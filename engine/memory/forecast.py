@@ -6,7 +6,7 @@ from pathlib import Path
 from engine import protocol as wire
 from engine.container.container import Container, open_container
 from engine.errors import MartletError, NotEnoughMemory
-from engine.loading import activation_dtype
+from engine.loading import default_kernels
 from engine.memory import machine
 from engine.memory.plan import (
     MemoryPlan,
@@ -30,7 +30,7 @@ def forecast(command: wire.Plan) -> wire.Planned:
         container = open_container(Path(command.path))
     except MartletError as error:
         return _refused(told, error)
-    least = least_plan(container, activation_dtype().size)
+    least = least_plan(container, default_kernels())
     told = replace(
         told,
         ledger=_ledger(least, container),
@@ -57,7 +57,7 @@ def _plan(
         container,
         memory_bytes=memory_bytes,
         slots=slots,
-        itemsize=activation_dtype().size,
+        kernels=default_kernels(),
         given_back_bytes=given_back,
     )
 

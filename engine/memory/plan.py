@@ -1,13 +1,12 @@
 """MemoryPlan, the ledger: what a model will take, computed from its container before anything is.
 
 Figures measured with tests/bench/bench_memory.py, which holds the peak against the plan.
-T tokens of a prefill chunk, k experts a token, D hidden, I expert intermediate, V vocabulary.
+What a chunk needs beside the weights, the kernels say: it is theirs.
 """
 
 import os
 from dataclasses import dataclass, replace
 
-from engine.config import ModelConfig
 from engine.container.container import Container
 from engine.errors import NotEnoughMemory
 from engine.experts.budget import check_slots, slots_for_budget
@@ -15,7 +14,7 @@ from engine.experts.slots import slot_bytes
 from engine.memory import machine
 from engine.memory.machine import GB
 from engine.memory.share import pool_bytes
-from engine.model.plain import RECURRENCE_TOKENS
+from engine.model.kernels import Kernels
 from engine.model.state import state_bytes
 
 INTERPRETER_BYTES = 70_000_000  # Python, MLX and the libraries, before a model
@@ -24,11 +23,13 @@ ALLOCATOR_BYTES = 256_000_000  # at most; MLX's own default is nearly all it eve
 SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, at most, unless the caller says otherwise
 PLANNED_CONTEXT = 4_096  # tokens of the live conversation that the plan has room for
 STAGED_EXPERTS = 16  # a group: large enough to keep the readers busy while it computes
+LEAST_STAGED = 8
 CHUNKS = (2_048, 1_024, 512, 256, 128)  # tokens of a prompt that pass the layers together
 CPU_CHUNK = 512  # at most: there a chunk takes seconds, and nothing changes before its end
 USUAL_CHUNK = 512  # where no budget is known
 CHUNK_SHARE = 8  # a chunk's scratch, and what stays of it, take at most this part of a budget
 ALLOCATOR_SHARE = 16
+STAGING_SHARE = 32  # of a budget, for both groups
 SNAPSHOT_SHARE = 16
 
 
@@ -72,7 +73,7 @@ def plan_memory(
     *,
     memory_bytes: int | None = None,
     slots: int | None = None,
-    itemsize: int,
+    kernels: Kernels,
     chunk_tokens: int | None = None,
     context_tokens: int = PLANNED_CONTEXT,
     snapshots_bytes: int | None = None,
@@ -80,19 +81,19 @@ def plan_memory(
 ) -> MemoryPlan:
     """The plan for a number of slots, a budget, or (neither given) this machine.
 
-    `itemsize`: bytes an activation. Prefill chunks and kept prefixes are as large as a budget
+    `kernels`: what will compute. Prefill chunks and kept prefixes are as large as a budget
     lets them be, unless they are given. `given_back_bytes`: taken now, free before this is loaded.
     Nothing given is ever exceeded. Raises BadOption or NotEnoughMemory with the smallest that
     works.
     """
     config, layout = container.config, container.layout
-    given = _Reserve(itemsize, context_tokens, chunk_tokens, snapshots_bytes)
+    given = _Reserve(kernels, context_tokens, chunk_tokens, snapshots_bytes)
     row_bytes = slot_bytes(layout) * layout.layer_count
     if slots is not None:
         fixed = _fixed(container, given, None)
         count = check_slots(slots, layout, config.experts_per_token)
     else:
-        least = least_plan(container, itemsize, context_tokens).total_bytes
+        least = least_plan(container, kernels, context_tokens).total_bytes
         budget = memory_bytes
         if budget is None:
             usual = _fixed(container, given, None)
@@ -108,11 +109,11 @@ def plan_memory(
 
 
 def least_plan(
-    container: Container, itemsize: int, context_tokens: int = PLANNED_CONTEXT
+    container: Container, kernels: Kernels, context_tokens: int = PLANNED_CONTEXT
 ) -> MemoryPlan:
     """The smallest that runs: a token's experts in every layer, short chunks, no kept prefixes."""
     count = container.config.experts_per_token
-    fixed = _fixed(container, _Reserve(itemsize, context_tokens, None, None), 0)
+    fixed = _fixed(container, _Reserve(kernels, context_tokens, None, None), 0)
     row_bytes = slot_bytes(container.layout) * container.layout.layer_count
     return replace(fixed, slots_per_layer=count, slots_bytes=count * row_bytes)
 
@@ -149,14 +150,9 @@ def floor_bytes(plan: MemoryPlan, experts_per_token: int) -> int:
     return plan.fixed_bytes + plan.slots_bytes // plan.slots_per_layer * experts_per_token
 
 
-def scratch_bytes(config: ModelConfig, tokens: int, itemsize: int) -> int:
-    """A layer's chunk in its mixer, with the recurrence's states, or in its experts; the logits."""
-    pairs = config.experts_per_token * (2 * config.hidden_size + config.expert_intermediate_size)
-    values = config.linear_value_head_count * config.linear_value_head_dim
-    mixer = 4 * config.conv_dim + 6 * values
-    states = min(tokens, RECURRENCE_TOKENS) * values * config.linear_key_head_dim * 4
-    layer = max(tokens * mixer * itemsize + states, tokens * pairs * itemsize)
-    return layer + 8 * config.vocab_size * 4
+def scratch_bytes(container: Container, kernels: Kernels, tokens: int) -> int:
+    """A layer's chunk of so many tokens, and the logits: once as float32 and as sampling works."""
+    return kernels.scratch_bytes(container.config, tokens) + 8 * container.config.vocab_size * 4
 
 
 def default_target_bytes(fixed: MemoryPlan, least: int, given_back: int = 0) -> int:
@@ -185,20 +181,21 @@ def default_target_bytes(fixed: MemoryPlan, least: int, given_back: int = 0) -> 
 class _Reserve:
     """What a caller wants beside experts; None: as the budget allows."""
 
-    itemsize: int
+    kernels: Kernels
     context_tokens: int
     chunk_tokens: int | None
     snapshots_bytes: int | None
 
 
-def chunk_for(config: ModelConfig, itemsize: int, budget: int | None) -> int:
+def chunk_for(container: Container, kernels: Kernels, budget: int | None) -> int:
     """Tokens of a prefill chunk: every chunk reads the experts anew, so the more the better."""
     if budget is None:
         return USUAL_CHUNK
+    on_gpu = kernels.dtype.size < 4
     for tokens in CHUNKS:
-        scratch = scratch_bytes(config, tokens, itemsize)
+        scratch = scratch_bytes(container, kernels, tokens)
         fits = scratch + _allocator_for(scratch, budget) <= budget // CHUNK_SHARE
-        if fits and (itemsize < 4 or tokens <= CPU_CHUNK):
+        if fits and (on_gpu or tokens <= CPU_CHUNK):
             return tokens
     return CHUNKS[-1]
 
@@ -213,13 +210,21 @@ def _snapshots_for(state: int, budget: int | None) -> int:
     return most if budget is None else min(most, budget // SNAPSHOT_SHARE)
 
 
+def _staged_for(expert_bytes: int, budget: int | None) -> int:
+    """Experts of a group."""
+    if budget is None:
+        return STAGED_EXPERTS
+    affordable = budget // STAGING_SHARE // (2 * expert_bytes)
+    return max(LEAST_STAGED, min(STAGED_EXPERTS, affordable))
+
+
 def _fixed(container: Container, given: _Reserve, budget: int | None) -> MemoryPlan:
     """The plan without slots."""
-    config, layout = container.config, container.layout
-    staged = min(STAGED_EXPERTS, layout.expert_count)
-    state = state_bytes(config, given.context_tokens, given.itemsize)
-    chunk = given.chunk_tokens or chunk_for(config, given.itemsize, budget)
-    scratch = scratch_bytes(config, chunk, given.itemsize)
+    config, layout, kernels = container.config, container.layout, given.kernels
+    staged = min(_staged_for(slot_bytes(layout), budget), layout.expert_count)
+    state = state_bytes(config, given.context_tokens, kernels.dtype.size)
+    chunk = given.chunk_tokens or chunk_for(container, kernels, budget)
+    scratch = scratch_bytes(container, kernels, chunk)
     snapshots = given.snapshots_bytes
     return MemoryPlan(
         slots_per_layer=0,

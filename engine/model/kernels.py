@@ -13,6 +13,7 @@ from typing import Protocol
 
 import mlx.core as mx
 
+from engine.config import ModelConfig
 from engine.experts.slots import LayerSlots
 from engine.model.weights import Linear
 from engine.sampling import ResolvedOptions, Sampler
@@ -51,6 +52,10 @@ class Kernels(Protocol):
     """Every piece takes and gives arrays in `dtype` unless it says float32."""
 
     dtype: mx.Dtype
+
+    def scratch_bytes(self, config: ModelConfig, tokens: int) -> int:
+        """At most what lies beside weights and state while a chunk of T tokens passes a layer."""
+        ...
 
     def embed(self, table: Linear, ids: mx.array) -> mx.array:
         """Rows of the table: ids (T,) -> (T, D). The table itself is not dequantized."""

@@ -273,6 +273,7 @@ class PairProducts:
         """All products as the router listed the pairs: (T·k, D)."""
         positions = np.concatenate(self.positions)
         joined = self.outputs[0] if len(self.outputs) == 1 else mx.concatenate(self.outputs)
+        self.outputs.clear()  # or they would lie beside their two copies
         if (positions[:-1] < positions[1:]).all():
             return joined
         return joined[mx.array(np.argsort(positions).astype(np.uint32))]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import mlx.core as mx
 import numpy as np
 
+from engine.config import ModelConfig
 from engine.experts.slots import ExpertMatrix, LayerSlots
 from engine.model.kernels import AttentionWeights, DeltaNetWeights, Routing, SharedExpert
 from engine.model.weights import Linear
@@ -24,6 +25,16 @@ class PlainKernels:
 
     def __init__(self, dtype: mx.Dtype) -> None:
         self.dtype = dtype
+
+    def scratch_bytes(self, config: ModelConfig, tokens: int) -> int:
+        pairs = config.experts_per_token * (
+            2 * config.hidden_size + config.expert_intermediate_size
+        )
+        values = config.linear_value_head_count * config.linear_value_head_dim
+        mixer = 4 * config.conv_dim + 6 * values
+        states = min(tokens, RECURRENCE_TOKENS) * values * config.linear_key_head_dim * 4
+        size = tokens * self.dtype.size
+        return max(size * mixer + states, size * pairs)
 
     def embed(self, table: Linear, ids: mx.array) -> mx.array:
         rows = table.weight[ids]  # (T, D·b/32) or (T, D)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import mlx.core as mx
 import numpy as np
 
+from engine.config import ModelConfig
 from engine.experts.slots import ExpertMatrix, LayerSlots
 from engine.model.kernels import AttentionWeights, DeltaNetWeights, Routing, SharedExpert
 from engine.model.plain import PlainKernels
@@ -42,6 +43,15 @@ class NativeKernels(PlainKernels):
         self._shared: Described[core.SharedExpert] = Described()
         self._delta_nets: Described[core.DeltaNet] = Described()
         self._attentions: Described[core.Attention] = Described()
+
+    def scratch_bytes(self, config: ModelConfig, tokens: int) -> int:
+        """The recurrence keeps one state a layer, and products are made for a group at a time."""
+        hidden, inner = config.hidden_size, config.expert_intermediate_size
+        values = config.linear_value_head_count * config.linear_value_head_dim
+        mixer = 2 * config.conv_dim + 2 * values  # before and after the convolution; gate, result
+        pairs = config.experts_per_token * 2 * max(hidden, inner)  # in two orders
+        row = max(mixer, pairs) + 3 * hidden  # residual, its norm, what is added
+        return 4 * tokens * row + min(4 * tokens * config.conv_dim, _COPIED_BYTES)
 
     def embed(self, table: Linear, ids: mx.array) -> mx.array:
         ids, ids_at = row_major(ids)

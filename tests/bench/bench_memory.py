@@ -52,14 +52,14 @@ def _row(parsed: argparse.Namespace, slots: int, prompt: int) -> bool:
 
 def _run(path: Path, slots: int, prompt: int, decode: int) -> dict[str, object]:
     from engine.container.container import open_container
-    from engine.loading import activation_dtype, load_model
+    from engine.loading import default_kernels, load_model
     from engine.memory import machine
     from engine.memory.plan import USUAL_CHUNK, plan_memory
 
     plan = plan_memory(
         open_container(path),
         slots=slots,
-        itemsize=activation_dtype().size,
+        kernels=default_kernels(),
         chunk_tokens=min(USUAL_CHUNK, prompt),
         context_tokens=prompt + decode,
     )

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import mlx.core as mx
 import pytest
 
 from engine.config import parse_config
@@ -13,6 +14,7 @@ from engine.container import catalogue
 from engine.container.catalogue import Entry, find_entry, load_catalogue
 from engine.container.layout import build_layout
 from engine.memory.plan import plan_memory
+from engine.model.plain import PlainKernels
 from engine.records import BadRecord, from_json
 
 ENTRIES = load_catalogue().models
@@ -65,7 +67,7 @@ def test_its_memory_is_what_the_planner_says(entry: Entry, tmp_path: Path) -> No
         config=config, layout=layout, dense_bytes=entry.shape.dense_bytes, path=tmp_path
     )
     floor = config.experts_per_token
-    plan = plan_memory(container, slots=floor, itemsize=2)
+    plan = plan_memory(container, slots=floor, kernels=PlainKernels(mx.bfloat16))
     assert entry.floor_bytes == pytest.approx(plan.total_bytes, rel=0.05)
     assert entry.shape.expert_bytes == layout.stride
 

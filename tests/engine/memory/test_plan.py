@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import pytest
 
 import engine
@@ -14,6 +15,8 @@ from engine.memory import machine
 from engine.memory.plan import (
     CHUNKS,
     CPU_CHUNK,
+    LEAST_STAGED,
+    STAGED_EXPERTS,
     MemoryPlan,
     check_fits,
     chunk_for,
@@ -24,9 +27,13 @@ from engine.memory.plan import (
     pool_bytes,
     scratch_bytes,
 )
+from engine.model.plain import PlainKernels
+from engine.native.core import native_core
+from engine.native.kernels import NativeKernels
 from tests.engine.conftest import TinyModels
 
 GB = 1_000_000_000
+PLAIN = PlainKernels(mx.float32)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +42,7 @@ def container(tiny_models: TinyModels) -> Container:
 
 
 def plan(container: Container, **how: Any) -> MemoryPlan:
-    return plan_memory(container, **{"itemsize": 4, "chunk_tokens": 512} | how)
+    return plan_memory(container, **{"kernels": PLAIN, "chunk_tokens": 512} | how)
 
 
 @pytest.fixture
@@ -66,14 +73,14 @@ def test_it_grows_with_the_conversation_the_chunk_and_the_slots(container: Conta
 
 
 def test_a_budget_is_never_exceeded(container: Container) -> None:
-    least = least_plan(container, itemsize=4).total_bytes
+    least = least_plan(container, PLAIN).total_bytes
     for extra in range(0, 10**6, 77_777):
         assert (
-            plan_memory(container, itemsize=4, memory_bytes=least + extra).total_bytes
+            plan_memory(container, kernels=PLAIN, memory_bytes=least + extra).total_bytes
             <= least + extra
         )
     with pytest.raises(NotEnoughMemory, match="Allow at least"):
-        plan_memory(container, itemsize=4, memory_bytes=least - 1)
+        plan_memory(container, kernels=PLAIN, memory_bytes=least - 1)
     with pytest.raises(BadOption, match="at least 4"):
         plan(container, slots=3)
 
@@ -147,23 +154,43 @@ def test_nothing_is_loaded_into_memory_that_is_not_there(
         engine.load_model(container.path, slots=8)
 
 
-@pytest.mark.parametrize("itemsize", [2, 4])
-def test_chunks_grow_with_the_budget(container: Container, itemsize: int) -> None:
+@pytest.mark.parametrize("dtype", [mx.bfloat16, mx.float32])
+def test_chunks_grow_with_the_budget(container: Container, dtype: mx.Dtype) -> None:
     """Never beyond an eighth of it, and on a CPU not beyond what is done within seconds."""
-    config = container.config
-    chunks = [chunk_for(config, itemsize, 2**exponent) for exponent in range(20, 40)]
+    kernels = PlainKernels(dtype)
+    chunks = [chunk_for(container, kernels, 2**exponent) for exponent in range(20, 40)]
     assert chunks == sorted(chunks)
     assert chunks[0] == CHUNKS[-1]
-    assert chunks[-1] == (CHUNKS[0] if itemsize == 2 else CPU_CHUNK)
+    assert chunks[-1] == (CHUNKS[0] if dtype == mx.bfloat16 else CPU_CHUNK)
     for exponent, tokens in zip(range(20, 40), chunks, strict=True):
-        fits = scratch_bytes(config, tokens, itemsize) <= 2**exponent // 8
+        fits = scratch_bytes(container, kernels, tokens) <= 2**exponent // 8
         assert fits or tokens == CHUNKS[-1]
 
 
 def test_a_small_budget_keeps_fewer_prefixes(container: Container) -> None:
     usual = plan(container, slots=8)
     least = plan(container, slots=4, snapshots_bytes=0, chunk_tokens=128).total_bytes
-    tight = plan_memory(container, memory_bytes=least + least // 8, itemsize=4)
+    tight = plan_memory(container, memory_bytes=least + least // 8, kernels=PLAIN)
     assert tight.snapshots_bytes < usual.snapshots_bytes
     assert tight.total_bytes <= least + least // 8
     assert plan(container, slots=8, snapshots_bytes=7).snapshots_bytes == 7
+
+
+def test_kernels_that_need_less_leave_more_to_the_experts(container: Container) -> None:
+    native = native_core()
+    if native is None:
+        pytest.skip("no native core here")
+    budget = least_plan(container, PLAIN).total_bytes
+    slots = [
+        plan_memory(container, memory_bytes=budget, kernels=kernels).slots_per_layer
+        for kernels in (PLAIN, NativeKernels(native))
+    ]
+    assert slots[1] > slots[0]
+
+
+def test_a_tight_budget_stages_smaller_groups(container: Container) -> None:
+    least = least_plan(container, PLAIN)
+    assert least.staged_experts == LEAST_STAGED
+    assert least.staging_bytes == 2 * LEAST_STAGED * slot_bytes(container.layout)
+    assert plan(container, memory_bytes=GB).staged_experts in (0, STAGED_EXPERTS)
+    assert plan(container, slots=8).staged_experts == STAGED_EXPERTS
