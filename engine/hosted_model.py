@@ -62,7 +62,7 @@ class HostedModel:
         self._session = ChatSession(model, shelf=shelf, text=text, between=self._look)
         self._idle_since: float | None = None  # None while it answers, and once all is shelved
         pressure = Pressure()
-        self._source = open_source(pressure.on_pressure)
+        self._source = open_source(pressure)
         self._keeper = MemoryKeeper(model, self._session.live, pressure)
         self._storage = StorageWatch(model.container)
         self._changes: list[Change] = []  # made between tokens, not told yet

@@ -32,7 +32,7 @@ def open_session(
     shelf = open_shelf(model, *snapshots) if snapshots else None
     session, pressure = ChatSession(model, shelf=shelf, text=text), Pressure()
     session.between = _telling(MemoryKeeper(model, session.live, pressure))
-    source = open_source(pressure.on_pressure)
+    source = open_source(pressure)
     try:
         yield session
     finally:

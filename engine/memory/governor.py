@@ -3,7 +3,9 @@
 `decide(state, facts, limits)` is all. The state holds moments and sizes, no modes: whatever
 happened, the next decision follows from the facts and the clock, so every course comes back to the
 plan when the machine is calm. Two marks keep it from flapping: the pool shrinks where less than
-`low_bytes` are available and grows only as far as `spare_bytes`, which is more, stay free.
+`low_bytes` are available and grows only as far as `spare_bytes`, which is more, stay free. Stalls
+count below the middle of the two: while more is available, it is not for want of it that a program
+stands still, and a smaller pool would help nobody.
 
 Under pressure it acts in one step, then waits to see what came of it. After a minute of calm it
 grows in steps. Where growing made the model slower although more experts were found in memory, the
@@ -43,6 +45,11 @@ class Limits:
         """How far a mere warning takes the pool."""
         return max(self.floor_slots, self.plan_slots // 2)
 
+    @property
+    def tight_bytes(self) -> int:
+        """Available memory below which a stall is held to come of its want."""
+        return (self.low_bytes + self.spare_bytes) // 2
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -58,12 +65,13 @@ class Facts:
     """What is so at a moment."""
 
     now_s: float  # on a clock that only goes forward
-    level: PressureLevel
+    level: PressureLevel  # as the system judges
     available_bytes: int
     compressed_bytes: int  # of this process, compressed or swapped out by the system
     slots: int
     cap_slots: int  # what the plan's total leaves for slots beside the conversation as it is now
     rates: Rates = Rates()
+    stalls: PressureLevel = "normal"  # programs that stood still for memory, this one or others
     thermal: ThermalState = "nominal"
     insisted: bool = False  # a person wants to go on whatever the level
 
@@ -125,11 +133,21 @@ def decide(state: State, facts: Facts, limits: Limits) -> tuple[State, Decision]
 
 
 def strain_of(state: State, facts: Facts, limits: Limits) -> PressureLevel:
-    """The system's level, or a warning where our own figures give one."""
+    """What the system tells, or a warning where our own figures give one."""
     squeezed = _newly_compressed(state, facts) > _tolerated_bytes(facts, limits)
     short = facts.available_bytes < limits.low_bytes
     own: PressureLevel = "warning" if squeezed or short else "normal"
-    return max(facts.level, own, key=SEVERITY.__getitem__)
+    return _worse(_told(facts, limits), own)
+
+
+def _told(facts: Facts, limits: Limits) -> PressureLevel:
+    """The system's judgement is obeyed; a stall counts where memory is tight for us too."""
+    tight = facts.available_bytes < limits.tight_bytes
+    return _worse(facts.level, facts.stalls) if tight else facts.level
+
+
+def _worse(one: PressureLevel, other: PressureLevel) -> PressureLevel:
+    return max(one, other, key=SEVERITY.__getitem__)
 
 
 def _noted(state: State, facts: Facts, strain: PressureLevel) -> State:
@@ -172,9 +190,10 @@ def _shrunk(state: State, facts: Facts, limits: Limits, strain: PressureLevel) -
 
 
 def _by_level(facts: Facts, limits: Limits) -> int:
-    if facts.level == "critical":
+    told = _told(facts, limits)
+    if told == "critical":
         return facts.slots // 2
-    if facts.level == "warning":
+    if told == "warning":
         return min(facts.slots, max(limits.half_slots, facts.slots * 3 // 4))
     return facts.slots
 

@@ -140,6 +140,7 @@ class MemoryKeeper:
             slots=self._model.plan.slots_per_layer,
             cap_slots=self._cap_slots(),
             rates=_rates(self._live.pace - self._resized_at),
+            stalls=self._pressure.stalls(),
             thermal=self._condition.thermal,
             insisted=self._insisted,
         )

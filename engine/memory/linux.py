@@ -26,11 +26,10 @@ class ControlGroup:
 
     @property
     def limit_bytes(self) -> int | None:
-        """None: unlimited."""
-        text = _read(self.folder / ("memory.max" if self.version == 2 else "memory.limit_in_bytes"))
-        if not text.strip().isdigit():
-            return None
-        limit = int(text)
+        """Where the kernel begins to hold the group back; None: unlimited."""
+        names = ("memory.max", "memory.high") if self.version == 2 else ("memory.limit_in_bytes",)
+        texts = [_read(self.folder / name).strip() for name in names]
+        limit = min((int(text) for text in texts if text.isdigit()), default=2**60)
         return limit if limit < 2**60 else None  # version 1 writes no word for "unlimited"
 
     @property

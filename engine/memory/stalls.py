@@ -1,7 +1,8 @@
-"""Linux's word for memory pressure: programs that stall for want of memory.
+"""Stalls: Linux tells of programs that stand still for want of memory.
 
 The kernel wakes us when, within two seconds, some task (warning) or all tasks (critical) stood
-still for a share of them. Two seconds: the one window that needs no privilege.
+still for a share of them. Two seconds: the one window that needs no privilege. Where this process
+has no control group of version 2, the stalls are those of all programs.
 Source: Documentation/accounting/psi.rst. Thresholds as systemd and GLib use them.
 """
 
@@ -23,11 +24,11 @@ log = logging.getLogger(__name__)
 
 
 class StallTriggers:
-    """Calls `on_pressure` from a thread of its own until it is closed."""
+    """Calls `on_stall` from a thread of its own until it is closed."""
 
-    def __init__(self, file: Path, on_pressure: Callable[[PressureLevel], None]) -> None:
+    def __init__(self, file: Path, on_stall: Callable[[PressureLevel], None]) -> None:
         """Raises OSError where the kernel takes no triggers on `file`."""
-        self._on_pressure = on_pressure
+        self._on_stall = on_stall
         self._levels = _armed(file)
         self._wake, self._woken = os.pipe()
         self._thread = threading.Thread(target=self._watch, name="memory-stalls", daemon=True)
@@ -55,7 +56,7 @@ class StallTriggers:
                 if event & select.POLLERR:  # the group is gone, and with it what it told
                     poll.unregister(descriptor)
                 elif event & select.POLLPRI:
-                    self._on_pressure(self._levels[descriptor])
+                    self._on_stall(self._levels[descriptor])
 
 
 def _armed(file: Path) -> dict[int, PressureLevel]:

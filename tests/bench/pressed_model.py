@@ -30,7 +30,7 @@ def main() -> None:
     """Serve until the input ends."""
     model = load_model(Path(sys.argv[1]), slots=int(sys.argv[2]))
     pressure, session = Pressure(), ChatSession(model)
-    source = open_source(pressure.on_pressure)
+    source = open_source(pressure)
     keeper = MemoryKeeper(model, session.live, pressure)
     written, token_s = 0, int(sys.argv[3]) / 1000 if len(sys.argv) > 3 else 0.0
 

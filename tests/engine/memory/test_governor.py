@@ -40,6 +40,7 @@ class Machine:
     compressed_bytes: int = 0
     cap_slots: int = 10**6
     rates: Rates = NOTHING_WRITTEN
+    stalls: PressureLevel = "normal"
     thermal: ThermalState = "nominal"
     insisted: bool = False
     now_s: float = 0.0
@@ -65,6 +66,7 @@ class Machine:
             slots=self.slots,
             cap_slots=self.cap_slots,
             rates=self.rates,
+            stalls=self.stalls,
             thermal=self.thermal,
             insisted=self.insisted,
         )
@@ -117,6 +119,41 @@ def test_scarce_memory_is_given_back_in_one_step_until_there_is_room_to_spare() 
     assert machine.available_bytes >= LIMITS.spare_bytes
     machine.seconds(50)
     assert len(machine.changes) == 1
+
+
+def test_a_neighbours_stalls_mean_nothing_while_memory_is_plentiful() -> None:
+    machine = Machine(stalls="warning")
+    machine.seconds(300)
+    machine.stalls = "critical"
+    machine.seconds(300)
+    assert set(machine.decisions) == {Decision("normal", 64)}
+
+
+def test_stalls_where_memory_is_tight_are_answered_until_it_no_longer_is() -> None:
+    machine = Machine(free_bytes=LIMITS.tight_bytes - 1, stalls="warning")
+    assert machine.second() == Decision("warning", 48, spill=True)
+    machine.seconds(50)
+    assert machine.changes == [
+        (1.0, 48)
+    ]  # there is enough now, so whoever stalls has other reasons
+    machine.seconds(600)
+    assert machine.available_bytes >= LIMITS.spare_bytes  # and growing leaves that much
+
+
+def test_a_group_that_stalls_at_its_limit_shrinks_and_grows_back_when_it_is_over() -> None:
+    """A hog in the same group takes the room, then thrashes: all of the group stands still."""
+    machine = Machine(free_bytes=500 * MB)
+    machine.seconds(60)
+    assert machine.changes == []
+    for told in ("warning", "critical", "critical", "normal", "critical"):
+        machine.stalls = told
+        machine.seconds(3)
+    assert machine.changes == [(61.0, 48)]  # enough: the room for its pages of files is back
+    machine.free_bytes = 100 * MB  # it takes that too
+    assert machine.seconds(3).slots == 24
+    machine.stalls, machine.free_bytes = "normal", PLENTY
+    machine.seconds(300)
+    assert machine.slots == LIMITS.plan_slots
 
 
 def test_our_own_compressed_memory_means_that_the_pool_is_too_large() -> None:
@@ -239,24 +276,35 @@ moments = st.tuples(
     st.sampled_from(("nominal", "fair", "serious", "critical")),
     st.tuples(st.integers(0, 400), st.floats(0, 1), st.floats(0.1, 50)),
     st.booleans(),
+    levels,  # of stalls
 )
+Moment = tuple[
+    int,
+    PressureLevel,
+    int,
+    int,
+    int,
+    ThermalState,
+    tuple[int, float, float],
+    bool,
+    PressureLevel,
+]
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(moments, max_size=12), st.integers(1, 64), st.integers(1, 200))
 def test_any_course_stays_within_bounds_and_recovers(
-    course: list[
-        tuple[int, PressureLevel, int, int, int, ThermalState, tuple[int, float, float], bool]
-    ],
+    course: list[Moment],
     floor_slots: int,
     row_mb: int,
 ) -> None:
     limits = replace(LIMITS, floor_slots=floor_slots, row_bytes=row_mb * MB)
     machine = Machine(limits)
-    for seconds, level, free, compressed, cap, thermal, rates, insisted in course:
+    for seconds, level, free, compressed, cap, thermal, rates, insisted, stalls in course:
         machine.level, machine.free_bytes = level, free * MB
         machine.compressed_bytes, machine.cap_slots = compressed * MB, cap
         machine.thermal, machine.rates, machine.insisted = thermal, Rates(*rates), insisted
+        machine.stalls = stalls
         changes_before = len(machine.changes)
         machine.seconds(seconds)
         assert len(machine.changes) - changes_before <= 8 + seconds // SETTLE_S
@@ -265,7 +313,28 @@ def test_any_course_stays_within_bounds_and_recovers(
     machine.level, machine.free_bytes, machine.thermal = "normal", PLENTY * 4, "nominal"
     machine.cap_slots, machine.rates, machine.insisted = 10**6, Rates(), False
     machine.seconds(int(CEILING_S + CALM_S + 20 * GROW_EVERY_S))
-    assert machine.second() == Decision("normal", limits.plan_slots)
+    assert machine.second() == Decision("normal", limits.plan_slots)  # whatever others stall
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(st.integers(1, 90), st.integers(900, 2000), levels), max_size=20),
+    st.integers(1, 200),
+)
+def test_stalls_that_come_and_go_where_memory_is_about_tight_do_not_make_it_flap(
+    course: list[tuple[int, int, PressureLevel]], row_mb: int
+) -> None:
+    machine = Machine(replace(LIMITS, row_bytes=row_mb * MB))
+    for seconds, free, stalls in course:
+        machine.free_bytes, machine.stalls = free * MB, stalls
+        machine.seconds(seconds)
+    sizes = [machine.limits.plan_slots, *(slots for _, slots in machine.changes)]
+    shrunk_at = -CALM_S
+    for (at, after), before in zip(machine.changes, sizes, strict=False):
+        if after > before:
+            assert at - shrunk_at >= CALM_S
+        else:
+            shrunk_at = at
 
 
 @settings(deadline=None, max_examples=50)

@@ -84,6 +84,17 @@ def test_version_2_counts_the_own_group_and_its_pressure(tmp_path: Path) -> None
     assert linux.pressure_file(root) == own
 
 
+def test_where_a_group_is_slowed_down_counts_as_its_limit(tmp_path: Path) -> None:
+    root = write(
+        tmp_path,
+        process(UNIFIED, "0::/app.slice\n")
+        | version2("/app.slice", "max", 600 * MB, 100 * MB)
+        | {"sys/fs/cgroup/app.slice/memory.high": f"{900 * MB}\n"},
+    )
+    assert linux.total_bytes(root) == 900 * MB
+    assert linux.available_bytes(root) == 400 * MB
+
+
 @pytest.mark.parametrize(
     ("inside", "path"),
     [("/docker/abc", "/docker/abc"), ("/", "/docker/abc"), ("/../..", "/../../docker/abc")],

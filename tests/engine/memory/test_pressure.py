@@ -47,6 +47,21 @@ def test_an_event_expires_and_an_all_clear_changes_nothing() -> None:
     assert pressure.level() == "normal"
 
 
+def test_stalls_are_kept_apart_from_what_the_system_judges() -> None:
+    clock = Clock()
+    pressure = Pressure(lambda: None, clock)
+    pressure.on_stall("critical")
+    clock.now = 1.0
+    pressure.on_stall("warning")
+    assert pressure.take_news()
+    assert (pressure.level(), pressure.stalls()) == ("normal", "critical")
+    clock.now = HOLD_S + 0.5
+    assert pressure.stalls() == "warning"
+    pressure.on_pressure("warning")
+    clock.now = HOLD_S + 1.5
+    assert (pressure.level(), pressure.stalls()) == ("warning", "normal")
+
+
 def test_news_is_taken_once_and_from_any_thread() -> None:
     pressure = Pressure(lambda: None, Clock())
     assert not pressure.take_news()
@@ -79,4 +94,4 @@ def test_without_triggers_pressure_is_polled_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux, "pressure_file", lambda: tmp_path / "missing")
-    assert open_source(lambda level: None) is None
+    assert open_source(Pressure()) is None
