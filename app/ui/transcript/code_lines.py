@@ -19,6 +19,8 @@ class CodeLines:
         self._columns = LONGEST_ROW
         self._rows: list[int] = [0]  # where each row begins
         self._lines: list[int] = [0]  # where each line begins
+        self._widest = 0  # of the rows before `_compared`, the one with the most characters
+        self._compared = 0
 
     def set_code(self, code: str) -> None:
         """Show another text; one that only goes on costs no more than its end."""
@@ -48,9 +50,10 @@ class CodeLines:
     @property
     def longest(self) -> str:
         """The row that is likely to be the widest."""
-        bounds = [*self._rows, len(self.code) + 1]
-        widest = max(range(self.row_count), key=lambda row: bounds[row + 1] - bounds[row])
-        return self.row(widest)
+        final = self.row_of(self._lines[-1])  # the rows from here on may still change
+        self._widest = max((self._widest, *range(self._compared, final)), key=self._size)
+        self._compared = final
+        return self.row(max((self._widest, *range(final, self.row_count)), key=self._size))
 
     def start(self, row: int) -> int:
         """The position at which a row begins."""
@@ -81,6 +84,10 @@ class CodeLines:
     def _forget(self) -> None:
         self.code = ""
         self._rows, self._lines = [0], [0]
+        self._widest = self._compared = 0
+
+    def _size(self, row: int) -> int:
+        return len(self.row(row))
 
     def _read(self, at: int) -> None:
         """Find the rows of what begins at a position, in the line that was last until now."""

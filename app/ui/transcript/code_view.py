@@ -56,6 +56,7 @@ class CodeView(PieceView):
         self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # it grows at its end
         font = page.caption_font
         self._language = ""
+        self._can_wrap = False
         self.setFont(font)
         self._wrap = QuietButton(self, text=self.tr("Wrap"), font=font)
         self._wrap.setCheckable(True)
@@ -89,11 +90,15 @@ class CodeView(PieceView):
         head, side = self._head_height(), self.page.px(3)
         inside = width - indent - 2 * side
         natural, height = self._text.fit_rows(inside if self._wrap.isChecked() else None)
-        self._wrap.setVisible(natural > inside or self._wrap.isChecked())
+        self._can_wrap = natural > inside or self._wrap.isChecked()
         top = head + self.page.px(2.5)
-        shown = self._wide.place(indent + side, top, inside, natural, height)
-        self._place_buttons(width, head)
+        shown = self._wide.fit(indent + side, top, inside, natural, height)
         return head + shown + self.page.px(5)
+
+    def settle(self) -> None:
+        self._wide.settle()
+        self._wrap.setVisible(self._can_wrap)
+        self._place_buttons(self.width(), self._head_height())
 
     def reveal(self, spot: QPoint) -> None:
         self._wide.reveal(spot)

@@ -156,15 +156,31 @@ class Column(QObject):
                 return False
         return True
 
+    def shift(self, scrolled: int) -> None:
+        """Move what is painted to where `place` will put it: only what comes into sight is painted
+        anew. Before anything on the screen grows, comes or goes, for then Qt would not move it.
+        """
+        for turn_id, view in self._views.items():
+            top = self._page.px(ABOVE) + self._heights.top(self._indexes[turn_id]) - scrolled
+            pixels = view.distance_to(top, self._viewport.height())
+            if pixels is None:
+                continue
+            if pixels and abs(pixels) < self._viewport.height():
+                self._viewport.scroll(0, pixels)
+            return
+
     def place(self, scrolled: int) -> None:
         """Put the widgets where they are when the column's first `scrolled` pixels are hidden."""
-        x = (self._viewport.width() - self.width) // 2
+        width, above = self.width, self._page.px(ABOVE)
+        x = (self._viewport.width() - width) // 2
         for turn_id, view in self._views.items():
             index = self._indexes[turn_id]
-            y = self._page.px(ABOVE) + self._heights.top(index) - scrolled
-            width = self.width + 2 * view.margin
-            view.setGeometry(x - view.margin, y, width, self._heights[index])
-            view.place(self.width)
+            y = above + self._heights.top(index) - scrolled
+            margin = view.margin
+            view.setGeometry(x - margin, y, width + 2 * margin, self._heights[index])
+            view.place(width)
+            if view.isHidden():
+                view.show()
 
     def release(self, top: int, bottom: int) -> None:
         """Let the widgets go that are not within a stretch."""
@@ -247,7 +263,6 @@ class Column(QObject):
             view.resized.connect(self.resized)
             view.acted.connect(lambda action: self.acted.emit(turn_id, action))
             view.edited.connect(lambda text: self.edited.emit(turn_id, text))
-            view.show()
             self._views[turn_id] = view
         return self._views[turn_id]
 

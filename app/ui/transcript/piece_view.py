@@ -29,7 +29,7 @@ class PieceView(QWidget):
 
     def show_piece(self, piece: Piece) -> None:
         """Show another piece of the same kind; nothing happens if it is equal."""
-        if piece != self.piece:
+        if piece is not self.piece and piece != self.piece:
             self.piece = piece
             self.fill(piece)
 
@@ -38,8 +38,15 @@ class PieceView(QWidget):
         raise NotImplementedError
 
     def fit(self, width: int) -> int:
-        """Lay out to a width; the height in pixels that this takes."""
+        """Lay out to a width; the height in pixels that this takes.
+
+        What is on the screen keeps its place until `settle`: until then it can be moved as it was
+        painted, and once a widget on it has grown it could not.
+        """
         raise NotImplementedError
+
+    def settle(self) -> None:
+        """Put the parts where the last `fit` found room for them."""
 
     def reveal(self, spot: QPoint) -> None:
         """Bring a spot of the text into sight sideways, where it is wider than the column."""

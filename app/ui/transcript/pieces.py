@@ -50,14 +50,14 @@ def user_pieces(message: Message, state: TurnState) -> list[Piece]:
 
 
 def answer_pieces(
-    message: Message, reasoning: Iterable[Block], answer: Iterable[Block], state: TurnState
+    message: Message, reasoning: Iterable[Piece], answer: Iterable[Piece], state: TurnState
 ) -> list[Piece]:
-    """The pieces of an answer. `reasoning` may be empty while it is folded."""
+    """The pieces of an answer around those of its blocks. `reasoning` is empty while folded."""
     bare = _without_texts(message)
     end = Piece(
         PieceKind.FOOTER, message=bare, is_last=state.is_last, can_continue=message.can_continue
     )
-    pieces = [*_thinking(message, bare, reasoning, state), *map(_block_piece, answer)]
+    pieces = [*_thinking(message, bare, state), *reasoning, *answer]
     if not message.settled:
         pieces += _progress(message, bare, state)
     elif message.status in ("failed", "interrupted"):
@@ -72,9 +72,12 @@ def last_sentence(reasoning: str) -> str:
     return next((text for text in reversed(found) if len(text) > 1), "")
 
 
-def _thinking(
-    message: Message, bare: Message, reasoning: Iterable[Block], state: TurnState
-) -> Iterator[Piece]:
+def block_piece(block: Block, *, is_quiet: bool = False) -> Piece:
+    """The piece of a block; a quiet one belongs to the reasoning."""
+    return Piece(_KINDS[block.kind], block=block, is_quiet=is_quiet, is_open=not block.closed)
+
+
+def _thinking(message: Message, bare: Message, state: TurnState) -> Iterator[Piece]:
     if not message.reasoning:
         return
     thinks = not message.settled and not message.text
@@ -87,13 +90,6 @@ def _thinking(
         is_unfinished=message.settled and not message.text,
         is_open=state.reasoning_open,
     )
-    if state.reasoning_open:
-        for block in reasoning:
-            yield replace(_block_piece(block), is_quiet=True)
-
-
-def _block_piece(block: Block) -> Piece:
-    return Piece(_KINDS[block.kind], block=block, is_open=not block.closed)
 
 
 def _progress(message: Message, bare: Message, state: TurnState) -> list[Piece]:

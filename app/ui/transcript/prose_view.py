@@ -1,6 +1,6 @@
 """ProseView and MathView: running text of an answer, and formulas that are set apart."""
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
@@ -24,6 +24,7 @@ class ProseView(PieceView):
     def __init__(self, page: Page, parent: QWidget) -> None:
         super().__init__(page, parent)
         self._text = DocumentText(page, self)
+        self._room = QSize()
         self._waits_for: list[MathSpan] = []
         self._listens = False  # for formulas: few texts have any
         page.formulas.attach(self._text.document)
@@ -44,9 +45,11 @@ class ProseView(PieceView):
         self._text.update()
 
     def fit(self, width: int) -> int:
-        height = self._text.fit(width)
-        self._text.resize(width, height)
-        return height
+        self._room = QSize(width, self._text.fit(width))
+        return self._room.height()
+
+    def settle(self) -> None:
+        self._text.resize(self._room)
 
     def _write(self, piece: Piece) -> list[MathSpan]:
         """Fill the document; the formulas whose drawings are still being made."""
@@ -75,7 +78,10 @@ class MathView(ProseView):
     def fit(self, width: int) -> int:
         height = self._text.fit(width)
         natural = int(self._text.document.idealWidth() + 0.999)
-        return self._wide.place(0, 0, width, natural, height)
+        return self._wide.fit(0, 0, width, natural, height)
+
+    def settle(self) -> None:
+        self._wide.settle()
 
     def reveal(self, spot: QPoint) -> None:
         self._wide.reveal(spot)

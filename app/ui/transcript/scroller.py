@@ -44,7 +44,6 @@ class Scroller(QObject):
         self._is_disturbed = False
         self._is_stale = False  # nothing on the screen is where it belongs
         self._was_away = False
-        self._shown = 0  # the bar's value for which the widgets were placed
         self._idle = QTimer(self)
         self._idle.setSingleShot(True)
         self._idle.timeout.connect(self._work_ahead)
@@ -163,8 +162,8 @@ class Scroller(QObject):
     def _place(self) -> None:
         top, height = self._bar.value(), self._viewport.height()
         kept = int(height * _KEPT)
+        self._column.shift(top)
         self._column.release(top - kept, top + height + kept)
-        self._shift(self._shown - top)
         self._column.place(top)
         if not self._following:
             self._take_anchor()  # pieces that were measured make a better one
@@ -173,12 +172,6 @@ class Scroller(QObject):
         if away != self._was_away:
             self._was_away = away
             self.left_end.emit(away)
-
-    def _shift(self, pixels: int) -> None:
-        """Move what is painted, so that only what comes into sight must be painted anew."""
-        self._shown -= pixels
-        if pixels and abs(pixels) < self._viewport.height():
-            self._viewport.scroll(0, pixels)
 
     def _take_anchor(self) -> None:
         top = self._bar.value()

@@ -48,9 +48,12 @@ class TableView(ProseView):
         self._text.fit(inside)
         height = math.ceil(self._text.document.size().height())
         natural = int(self._text.document.size().width() + 0.999)
+        return self._wide.fit(self._left(), 0, inside, natural, height)
+
+    def settle(self) -> None:
+        self._wide.settle()
         if self._copy is not None:
-            self._copy.move(width - self._copy.width(), 0)
-        return self._wide.place(self._left(), 0, inside, natural, height)
+            self._copy.move(self.width() - self._copy.width(), 0)
 
     def reveal(self, spot: QPoint) -> None:
         self._wide.reveal(spot)

@@ -88,6 +88,9 @@ class Text(QLabel):
 
     def marks(self, first: int, last: int) -> list[tuple[int, int, QTextCharFormat]]:
         """What is painted in other colours than its own between two positions: start, end, ink."""
+        start, end = self.selection
+        if start >= end and not self.found:
+            return []  # as of most texts, many times a second
         begin = max(bisect_left(self.found, (first, 0)) - 1, 0)
         stop = bisect_left(self.found, (last, 0))
         others, here = _found_ink(is_here=False), _found_ink(is_here=True)
@@ -95,7 +98,6 @@ class Text(QLabel):
             (*self.found[index], here if index == self.here else others)
             for index in range(begin, stop)
         ]
-        start, end = self.selection
         return [*shown, (start, end, self._selected_ink())] if start < end else shown
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

@@ -13,7 +13,7 @@ from app.conversation import AnswerDelta, Message
 from app.ui.transcript.estimate import piece_height, turn_height
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
-from app.ui.transcript.pieces import TurnState, answer_pieces, user_pieces
+from app.ui.transcript.pieces import TurnState, answer_pieces, block_piece, user_pieces
 from app.ui.transcript.stack import Stack
 
 _PLAIN = TurnState()
@@ -132,18 +132,18 @@ class Turn:
     def _pieces(self, cut: "_Cut") -> list[Piece]:
         if self.message.role == "user":
             return user_pieces(self.message, self._state)
-        return answer_pieces(self.message, self._thoughts(cut), cut.answer.blocks(), self._state)
+        return answer_pieces(self.message, self._thoughts(cut), cut.answer.pieces(), self._state)
 
-    def _thoughts(self, cut: "_Cut") -> list[Block]:
-        """The reasoning's blocks; it is not even read while it is folded."""
+    def _thoughts(self, cut: "_Cut") -> list[Piece]:
+        """The reasoning's pieces; it is not even read while it is folded."""
         if not self._state.reasoning_open:
             return []
         done = self.message.settled or bool(self.message.text)
         if cut.reasoning is None:
-            cut.reasoning = _Text(self.message.reasoning, done=done)
+            cut.reasoning = _Text(self.message.reasoning, done=done, is_quiet=True)
         else:
             cut.reasoning = cut.reasoning.followed(self.message.reasoning, done=done)
-        return cut.reasoning.blocks()
+        return cut.reasoning.pieces()
 
 
 class _Cut:
@@ -158,25 +158,33 @@ class _Cut:
 
 
 class _Text:
-    """A text that grows, and its blocks."""
+    """A text that grows, and the pieces of its blocks."""
 
-    def __init__(self, text: str, *, done: bool) -> None:
+    def __init__(self, text: str, *, done: bool, is_quiet: bool = False) -> None:
         self._text = text
         self._done = done
+        self._is_quiet = is_quiet
+        self._final: list[Piece] = []
         self._reader = BlockReader()
         self._reader.feed(text)
         if done:
             self._reader.finish()
 
-    def blocks(self) -> list[Block]:
-        return self._reader.blocks
+    def pieces(self) -> list[Piece]:
+        """Those of blocks that are final are made once."""
+        blocks, final = self._reader.blocks, self._reader.settled
+        self._final += map(self._piece, blocks[len(self._final) : final])
+        return [*self._final, *map(self._piece, blocks[final:])]
+
+    def _piece(self, block: Block) -> Piece:
+        return block_piece(block, is_quiet=self._is_quiet)
 
     def followed(self, text: str, *, done: bool) -> "_Text":
         """This text after it became another; itself where that only went on."""
         if text == self._text and done == self._done:
             return self
         if self._done or not text.startswith(self._text):
-            return _Text(text, done=done)
+            return _Text(text, done=done, is_quiet=self._is_quiet)
         self._reader.feed(text[len(self._text) :])
         self._text = text
         if done:
@@ -196,5 +204,6 @@ def _longer(shown: Message, told: Message) -> Message:
 
 def _same_at_start(before: list[Piece], now: list[Piece]) -> int:
     """How many pieces at the beginning are as they were."""
-    pairs = zip(before, now, strict=False)
-    return next((i for i, (b, n) in enumerate(pairs) if b != n), min(len(before), len(now)))
+    pairs = enumerate(zip(before, now, strict=False))
+    others = (i for i, (b, n) in pairs if b is not n and b != n)  # most are the same objects
+    return next(others, min(len(before), len(now)))

@@ -61,6 +61,7 @@ class TurnView(QWidget):
         self.turn = turn
         self._page = page
         self._views: dict[int, PieceView] = {}
+        self._leaving: list[PieceView] = []  # on the screen until all is placed
         self._is_selected = False
         self._has_ring = False
         self._margin = page.px(_OUTSET)
@@ -76,6 +77,7 @@ class TurnView(QWidget):
     def refresh(self) -> None:
         """Show what the turn says now, in the widgets that there are."""
         pieces = self.turn.pieces
+        self._keep_footer(pieces)
         for index in [i for i in self._views if i >= len(pieces)]:
             self._drop(index)
         for index, view in list(self._views.items()):
@@ -85,6 +87,13 @@ class TurnView(QWidget):
                 view.show_piece(pieces[index])
         self.setAccessibleName(turn_name(self.turn.message))
         self.update(0, 0, 2 * self._margin, self.height())  # the line beside the reasoning
+
+    def _keep_footer(self, pieces: list[Piece]) -> None:
+        """The footer stays the last one when there is more before it."""
+        end, last = max(self._views, default=0), len(pieces) - 1
+        footer = self._views.get(end)
+        if footer is not None and isinstance(footer, FooterView) and end < last:
+            self._views[last] = self._views.pop(end)
 
     def realise(self, indexes: Iterable[int], width: int) -> None:
         """Make widgets for these pieces and measure them."""
@@ -99,6 +108,19 @@ class TurnView(QWidget):
             if focused is None or not self._views[index].isAncestorOf(focused):
                 self._drop(index)
 
+    def distance_to(self, top: int, height: int) -> int | None:
+        """How far what is on the screen moves when the turn is placed at `top`; None if nothing is.
+
+        The screen is `height` pixels high. What it shows of the turn may stand still although the
+        turn begins elsewhere: then heights above it have changed.
+        """
+        for index, view in self._views.items():
+            was = self.y() + view.y()
+            if was < height and was + view.height() > 0 and not view.isHidden():
+                gap = gap_above(self.turn.pieces, index, self._page)
+                return top + self.turn.heights.top(index) + gap - was
+        return None
+
     def place(self, width: int) -> None:
         """Put every widget where its piece is."""
         for index, view in self._views.items():
@@ -107,6 +129,13 @@ class TurnView(QWidget):
             indent = self._indent(self.turn.pieces[index])
             height = self.turn.heights[index] - gap
             view.setGeometry(self._margin + indent, top, width - indent, height)
+            view.settle()
+            if view.isHidden():
+                view.show()
+        while self._leaving:
+            gone = self._leaving.pop()
+            gone.hide()
+            gone.deleteLater()  # never at once: an assistive tool may be looking at it
 
     def view(self, index: int) -> PieceView | None:
         """The widget of a piece, if it has one."""
@@ -135,6 +164,8 @@ class TurnView(QWidget):
         inside = width - self._indent(piece)
         view.resize(inside, view.height())
         self.turn.set_height(index, gap + view.fit(inside))
+        if view.isHidden():
+            view.settle()
 
     def _make(self, index: int, piece: Piece) -> PieceView:
         view = _VIEWS[piece.kind](self._page, self)
@@ -144,7 +175,6 @@ class TurnView(QWidget):
         if isinstance(view, ActingView):
             view.acted.connect(self.acted)
             view.edited.connect(self.edited)
-        view.show()
         self._views[index] = view
         return view
 
@@ -155,9 +185,7 @@ class TurnView(QWidget):
         self.resized.emit()
 
     def _drop(self, index: int) -> None:
-        view = self._views.pop(index)
-        view.hide()
-        view.deleteLater()  # never at once: an assistive tool may be looking at it
+        self._leaving.append(self._views.pop(index))
 
     def _indent(self, piece: Piece) -> int:
         return self._page.px(_QUIET_INDENT) if piece.is_quiet else 0

@@ -87,7 +87,7 @@ class TranscriptView(QAbstractScrollArea):
         self._selector = Selector(self._column, self.viewport())
         self._finder = Finder(self._column, self._scroller, self.viewport())
         self._pointer = Pointer(self._page, self._selector, self.viewport(), bar)
-        self._end_button = EndButton(self)
+        self._end_button = EndButton(self.viewport())  # over its sibling, it would stop moves
         self._deeds = self._make_deeds()
         self._set_up_surface()
         self._connect()
@@ -109,6 +109,7 @@ class TranscriptView(QAbstractScrollArea):
         self._column.edited.connect(self._finish_edit)
         self._scroller.arranged.connect(self._selector.show)
         self._scroller.arranged.connect(self._finder.show)
+        self._scroller.arranged.connect(self._place_end_button)
         self._scroller.left_end.connect(self._end_button.setVisible)
         self._selector.changed.connect(self._selected)
         self._end_button.clicked.connect(self.scroll_to_end)
@@ -303,6 +304,10 @@ class TranscriptView(QAbstractScrollArea):
             return False
         reason = Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason
         target.setFocus(reason)
+        is_inside = focused is not None and target.isAncestorOf(focused)
+        if not next and isinstance(target, TurnView) and not is_inside:
+            target = tab_stops([target])[-1]  # its controls came with the focus
+            target.setFocus(reason)
         if self.viewport().isAncestorOf(target):
             top = target.mapTo(self.viewport(), QPoint(0, 0)).y()
             self._scroller.show_stretch(top, top + target.height())
@@ -380,15 +385,19 @@ class TranscriptView(QAbstractScrollArea):
             offers.append((self.tr("Copy Link"), lambda: clipboard.setText(link)))
         return offers
 
+    def _place_end_button(self) -> None:
+        """It is moved along with the turns, and below those that are new."""
+        x = (self.viewport().width() - self._end_button.width()) // 2
+        y = self.viewport().height() - self._end_button.height() - 4 * theme.SPACE
+        self._end_button.move(x, y)
+        self._end_button.raise_()
+
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         if not self._scroller.is_arranging:
             self._scroller.scrolled(upwards=dy > 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        x = (self.viewport().width() - self._end_button.width()) // 2
-        y = self.viewport().height() - self._end_button.height() - 4 * theme.SPACE
-        self._end_button.move(x, y)
         self._scroller.through(self._column.fit_width)
 
     def changeEvent(self, event: QEvent) -> None:

@@ -1,6 +1,6 @@
 """Wide: a text in a place that may be too narrow for it; then it can be moved sideways."""
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtWidgets import QWidget
 
 from app.ui.transcript.side_scroll import SideScroll
@@ -14,19 +14,26 @@ class Wide:
         self._text = text
         self._parent = parent
         self._scroll: SideScroll | None = None
+        self._size = QSize()
+        self._room = QRect()
 
-    def place(self, left: int, top: int, width: int, natural: int, height: int) -> int:
-        """Show the text, which is `natural` pixels wide; the height that this takes."""
-        self._text.resize(max(width, natural), height)
+    def fit(self, left: int, top: int, width: int, natural: int, height: int) -> int:
+        """Find room for the text, which is `natural` pixels wide; the height that this takes."""
+        self._size = QSize(max(width, natural), height)
         if natural > width and self._scroll is None:
             self._scroll = SideScroll(self._text, self._parent)
             self._scroll.show()
-        if self._scroll is None:
-            self._text.move(left, top)
-            return height
-        shown = self._scroll.height_for(natural, height, width)
-        self._scroll.setGeometry(left, top, width, shown)
+        shown = self._scroll.height_for(natural, height, width) if self._scroll else height
+        self._room = QRect(left, top, width, shown)
         return shown
+
+    def settle(self) -> None:
+        """Put the text there."""
+        self._text.resize(self._size)
+        if self._scroll is None:
+            self._text.move(self._room.topLeft())
+        else:
+            self._scroll.setGeometry(self._room)
 
     def reveal(self, spot: QPoint) -> None:
         """Move a spot of the text into sight."""

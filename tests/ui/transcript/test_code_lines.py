@@ -23,6 +23,7 @@ def test_rows_are_the_lines_cut_at_the_width(
     for step in steps:
         shown += step
         lines.set_code(code[:shown])
+        assert len(lines.longest) == max(map(len, rows(lines)))
     lines.set_code(code)
     width = columns or LONGEST_ROW
     expected = [

@@ -11,6 +11,7 @@ from app.ui.transcript.pieces import (
     BUBBLE_LIMIT,
     TurnState,
     answer_pieces,
+    block_piece,
     last_sentence,
     user_pieces,
 )
@@ -27,8 +28,9 @@ def kinds(message: Message, state: TurnState = PLAIN) -> list[PieceKind]:
 def pieces_of(message: Message, state: TurnState = PLAIN) -> list[Piece]:
     if message.role == "user":
         return user_pieces(message, state)
-    reasoning = blocks_of(message.reasoning) if state.reasoning_open else []
-    return answer_pieces(message, reasoning, blocks_of(message.text), state)
+    thoughts = blocks_of(message.reasoning) if state.reasoning_open else []
+    reasoning = [block_piece(block, is_quiet=True) for block in thoughts]
+    return answer_pieces(message, reasoning, map(block_piece, blocks_of(message.text)), state)
 
 
 def test_a_finished_answer() -> None:
