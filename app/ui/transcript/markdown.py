@@ -5,6 +5,7 @@ parsing and put back as objects, or as their source while they are not drawn. Im
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from PySide6.QtGui import (
     QTextBlock,
@@ -32,27 +33,50 @@ FEATURES = (
 _PROPORTIONAL = QTextBlockFormat.LineHeightTypes.ProportionalHeight.value
 
 
-def write_markdown(
-    document: QTextDocument, markdown: str, page: Page, role: Role
-) -> list[MathSpan]:
-    """Fill a document; the formulas whose source it shows until their drawings are made."""
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A formula whose source is shown until its drawing is made."""
+
+    span: MathSpan
+    start: QTextCursor  # of the source; what is written before it moves it along
+    length: int  # of the source
+
+
+def write_markdown(document: QTextDocument, markdown: str, page: Page, role: Role) -> list[Awaited]:
+    """Fill a document; the formulas whose drawings are still being made."""
     cut = cut_math(mend_emphasis(markdown))
     document.setIndentWidth(page.em * 1.6)
     document.setMarkdown(cut.text, FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
     marks = list(_style(document, cursor, page, set(cut.spans)))
-    waits: list[MathSpan] = []
+    awaited: list[Awaited] = []
     for position, letter in reversed(marks):
         cursor.setPosition(position)
         cursor.setPosition(position + 1, QTextCursor.MoveMode.KeepAnchor)
         if letter == OBJECT_CHARACTER:
             _image_to_link(cursor, page.ink.link)
-        elif _put_formula(cursor, cut.spans[letter], page, role):
-            waits.append(cut.spans[letter])
+        elif not put_formula(cursor, cut.spans[letter], page, role):
+            awaited += _show_source(cursor, cut.spans[letter], page)
     silence_lists(document)
     cursor.endEditBlock()
-    return waits
+    return awaited
+
+
+def draw_awaited(awaited: list[Awaited], page: Page, role: Role) -> list[Awaited]:
+    """Put the drawings that were made since in their places; what is awaited still."""
+    waits = page.typesetter.waits_for
+    here = [a for a in awaited if not waits(a.span.latex, display=a.span.display)]
+    if here:
+        cursor = QTextCursor(here[0].start)
+        cursor.beginEditBlock()
+        for each in here:
+            start = each.start.position()
+            cursor.setPosition(start)
+            cursor.setPosition(start + each.length, QTextCursor.MoveMode.KeepAnchor)
+            put_formula(cursor, each.span, page, role)
+        cursor.endEditBlock()
+    return [each for each in awaited if each not in here]
 
 
 def _style(
@@ -128,17 +152,26 @@ def _space_below(block: QTextBlock, level: int) -> float:
     return 0.25 if inside else PARAGRAPH
 
 
-def _put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) -> bool:
-    """Put a formula in place of the selected mark; whether its drawing is still being made."""
+def put_formula(cursor: QTextCursor, span: MathSpan, page: Page, role: Role) -> bool:
+    """Put a formula's drawing in place of what is selected; whether there is one."""
     formula = page.typesetter.formula(span.latex, display=span.display)
-    if formula is not None:
-        form = page.formulas.form(span, formula, page.reading_font, theme.color(role))
-        cursor.insertText(OBJECT_CHARACTER, form)
+    if formula is None:
         return False
+    form = page.formulas.form(span, formula, page.reading_font, theme.color(role))
+    cursor.insertText(OBJECT_CHARACTER, form)
+    return True
+
+
+def _show_source(cursor: QTextCursor, span: MathSpan, page: Page) -> Iterator[Awaited]:
+    """Put a formula's source in place of what is selected; it is awaited if it will be drawn."""
+    begin = cursor.selectionStart()
     source = QTextCharFormat(page.ink.code)
     source.clearBackground()
     cursor.insertText(span.source, source)
-    return page.typesetter.waits_for(span.latex, display=span.display)
+    if page.typesetter.waits_for(span.latex, display=span.display):
+        start = QTextCursor(cursor)
+        start.setPosition(begin)
+        yield Awaited(span, start, cursor.position() - begin)
 
 
 def _image_to_link(cursor: QTextCursor, ink: QTextCharFormat) -> None:

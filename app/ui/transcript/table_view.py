@@ -18,11 +18,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from app.blocks.math_span import MathSpan
 from app.ui import theme
 from app.ui.theme import Role
 from app.ui.transcript.copy_button import CopyButton
-from app.ui.transcript.markdown import write_markdown
+from app.ui.transcript.markdown import Awaited, write_markdown
 from app.ui.transcript.page import Page
 from app.ui.transcript.piece import Piece
 from app.ui.transcript.prose_view import ProseView
@@ -77,10 +76,10 @@ class TableView(ProseView):
         assert self.piece.block is not None
         return self.page.px(6) * self.piece.block.indent
 
-    def _write(self, piece: Piece) -> list[MathSpan]:
+    def _write(self, piece: Piece) -> list[Awaited]:
         assert piece.block is not None
         document = self._text.document
-        waits = write_markdown(document, piece.block.text, self.page, self._text.role)
+        awaited = write_markdown(document, piece.block.text, self.page, self._text.role)
         cursor = QTextCursor(document)
         cursor.beginEditBlock()
         for frame in document.rootFrame().childFrames():
@@ -88,7 +87,7 @@ class TableView(ProseView):
                 _style_table(frame, self.page)
         _flatten_ends(document, cursor)
         cursor.endEditBlock()
-        return waits
+        return awaited
 
 
 def _style_table(table: QTextTable, page: Page) -> None:

@@ -8,12 +8,13 @@ from PySide6.QtCore import QPoint, QSize, Qt, QUrl
 from PySide6.QtGui import QColor, QImage, QTextBlock, QTextDocument
 from PySide6.QtWidgets import QWidget
 
+from app.blocks.drawing import Formula
 from app.ui.theme import Role
 from app.ui.transcript.document_text import DocumentText
 from app.ui.transcript.formula_object import OBJECT_CHARACTER, source_of
-from app.ui.transcript.markdown import write_markdown
+from app.ui.transcript.markdown import draw_awaited, write_markdown
 from app.ui.transcript.ornaments import marker_of
-from tests.ui.transcript.conftest import StillTypesetter
+from tests.ui.transcript.conftest import SVG, StillTypesetter
 
 
 def blocks(document: QTextDocument) -> Iterator[QTextBlock]:
@@ -69,10 +70,13 @@ def test_a_formula_is_its_source_until_it_is_drawn(
     text: DocumentText, typesetter: StillTypesetter
 ) -> None:
     markdown = "so $x_1*y_1*z$ is"
-    waits = write_markdown(text.document, markdown, text.page, Role.TEXT)
-    assert [span.latex for span in waits] == ["x_1*y_1*z"]
+    awaited = write_markdown(text.document, markdown, text.page, Role.TEXT)
+    assert [each.span.latex for each in awaited] == ["x_1*y_1*z"]
     assert text.document.toPlainText() == markdown
+    assert draw_awaited(awaited, text.page, Role.TEXT) == awaited
     typesetter.answer()
+    assert draw_awaited(awaited, text.page, Role.TEXT) == []
+    assert text.document.toPlainText() == f"so {OBJECT_CHARACTER} is"
     assert write_markdown(text.document, markdown, text.page, Role.TEXT) == []
     assert text.document.toPlainText() == f"so {OBJECT_CHARACTER} is"
 
@@ -84,6 +88,23 @@ def test_a_formula_that_cannot_be_drawn_stays_its_source(
     typesetter.answer(drawn=False)
     assert words(text, "$\\oops$") == "$\\oops$"
     assert write_markdown(text.document, "$\\oops$", text.page, Role.TEXT) == []
+
+
+def test_formulas_side_by_side_are_drawn_one_after_the_other(
+    text: DocumentText, typesetter: StillTypesetter
+) -> None:
+    markdown = "\\(𝑥\\)\\(y\\)\\(z\\), $u$ and $x$"
+    awaited = write_markdown(text.document, markdown, text.page, Role.TEXT)
+    sources = ["\\(𝑥\\)", "\\(y\\)", "\\(z\\)", "$u$", "$x$"]
+    assert text.document.toPlainText() == markdown
+    for latex in ("y", "x", "𝑥", "u", "z"):
+        number = next(n for n, about in typesetter._asked.items() if about == (latex, False))
+        typesetter._keep((latex, False), Formula(SVG, 1.0, 0.8, 0.2))
+        del typesetter._asked[number]
+        awaited = draw_awaited(awaited, text.page, Role.TEXT)
+        markdown = markdown.replace(next(s for s in sources if latex in s), OBJECT_CHARACTER)
+        assert text.document.toPlainText() == markdown
+    assert awaited == []
 
 
 def test_formulas_keep_their_order_among_other_marks(
