@@ -75,7 +75,7 @@ def load_model(
     check_fits(plan, floor_bytes(plan, container.config.experts_per_token))
     mx.set_cache_limit(plan.allocator_bytes)
     progress("dense", 0.0)
-    tensors = load_dense(container)
+    tensors = load_dense(container, container.stored)
     progress("slots", 0.0)
     reader = default_reader(reader_threads or threads_for(container))
     if check_reads:

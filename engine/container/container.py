@@ -24,6 +24,7 @@ CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"
 DENSE = "model.safetensors"
 LAYOUT = "packed_experts/layout.json"
+EMBEDDING = "model.embed_tokens"
 SIDECAR = ".install-"  # begins the names of files beside a model that are not part of it
 JOURNAL = f"{SIDECAR}progress.json"  # stands in a folder only while it is being filled
 
@@ -68,13 +69,28 @@ class Container:
 
     @property
     def dense_path(self) -> Path:
-        """The file of the tensors that stay resident."""
+        """The file of the tensors beside the experts."""
         return self.path / DENSE
 
     @property
     def dense_bytes(self) -> int:
-        """Bytes that the resident tensors take."""
+        """Bytes of the tensors beside the experts."""
         return sum(entry.size for entry in self.dense.values())
+
+    @property
+    def resident_bytes(self) -> int:
+        """Of them, what stays in memory."""
+        return self.dense_bytes - sum(self.dense[name].size for name in self.stored)
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The names of those that stay on the disk: a token needs one row of the embedding.
+
+        None where it also makes the output.
+        """
+        if self.config.tie_word_embeddings or "lm_head.weight" not in self.dense:
+            return ()
+        return tuple(name for name in self.dense if name.startswith(f"{EMBEDDING}."))
 
     def layer_path(self, layer: int) -> Path:
         """The file of a layer's experts."""

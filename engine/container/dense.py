@@ -4,6 +4,7 @@ Each tensor's memory is allocated by MLX in its final dtype and the file is read
 MLX never sees a map of the file. Runs on the thread that owns MLX.
 """
 
+from collections.abc import Container as Names
 from pathlib import Path
 
 import mlx.core as mx
@@ -15,15 +16,15 @@ from engine.container.safetensors import TensorEntry
 _DTYPES = {"U32": mx.uint32, "F32": mx.float32, "F16": mx.float16, "BF16": mx.bfloat16}
 
 
-def load_dense(container: Container) -> dict[str, mx.array]:
-    """Every tensor that the model keeps resident, by bare name, as it lies in the file.
+def load_dense(container: Container, without: Names[str] = ()) -> dict[str, mx.array]:
+    """Every tensor beside the experts, by bare name, as it lies in the file; but for `without`.
 
     Raises BadContainer where the file ends early or cannot be read.
     """
     path = container.dense_path
     in_order = sorted(container.dense.items(), key=lambda item: item[1].offset)
     with opened(path) as fd:
-        return {name: _load(fd, entry, path) for name, entry in in_order}
+        return {name: _load(fd, entry, path) for name, entry in in_order if name not in without}
 
 
 def _load(fd: int, entry: TensorEntry, path: Path) -> mx.array:

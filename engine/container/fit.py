@@ -51,9 +51,9 @@ class ModelShape:
     expert_count: int  # a layer
     experts_per_token: int  # a layer
     expert_bytes: int
-    dense_bytes: int  # the tensors that stay resident
-    embedding_bytes: int  # of them, the table of which a token reads one row
-    fixed_bytes: int  # memory before any expert: dense, state, scratch, the program
+    dense_bytes: int  # the tensors beside the experts
+    embedding_bytes: int  # of them, the table on the disk of which a token reads one row
+    fixed_bytes: int  # memory before any expert: what stays resident, state, scratch, the program
     disk_bytes: int
 
     @property
@@ -72,14 +72,15 @@ def shape_of(
 ) -> ModelShape:
     """The numbers that decide whether a model fits."""
     program = PROGRAM_BYTES + 2 * STAGED_EXPERTS * layout.stride
+    embedding = 0 if config.tie_word_embeddings else min(_embedding_bytes(config), dense_bytes)
     return ModelShape(
         layer_count=layout.layer_count,
         expert_count=layout.expert_count,
         experts_per_token=config.experts_per_token,
         expert_bytes=layout.stride,
         dense_bytes=dense_bytes,
-        embedding_bytes=min(_embedding_bytes(config), dense_bytes),
-        fixed_bytes=dense_bytes + program,
+        embedding_bytes=embedding,
+        fixed_bytes=dense_bytes - embedding + program,
         disk_bytes=disk_bytes,
     )
 

@@ -37,7 +37,7 @@ class ContainerInfo:
     context_length: int
     expert_bytes: int  # one expert, as it is read
     experts_bytes: int  # all expert files
-    dense_bytes: int  # the tensors that stay resident
+    dense_bytes: int  # the tensors beside the experts
     dense_file_bytes: int
     total_bytes: int  # all files
     memory: tuple[MemoryRow, ...]

@@ -18,7 +18,7 @@ from engine.container.files import without_readahead
 from engine.errors import ReadFailed
 
 _IOV_MAX = 1024  # of Linux and macOS
-_REMEDY = "Check that the disk is connected; if it is, verify the model or download it again."
+REMEDY = "Check that the disk is connected; if it is, verify the model or download it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ def failure(request: ReadRequest, reason: object) -> ReadFailed:
     return ReadFailed(
         f"Expert {request.expert} of layer {request.layer} could not be read from "
         f"{request.path}: {reason}.",
-        _REMEDY,
+        REMEDY,
         request.path,
         request.offset,
         sum(view.nbytes for view in request.views),

@@ -17,7 +17,7 @@ from engine.memory.share import pool_bytes
 from engine.model.kernels import Kernels
 from engine.model.state import state_bytes
 
-INTERPRETER_BYTES = 70_000_000  # Python, MLX and the libraries, before a model
+INTERPRETER_BYTES = 55_000_000  # Python, MLX and the libraries, before a model
 TOKENIZER_FACTOR = 20  # what the tokenizers library takes for a byte of tokenizer.json
 ALLOCATOR_BYTES = 256_000_000  # at most; MLX's own default is nearly all it ever had
 SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, at most, unless the caller says otherwise
@@ -230,7 +230,7 @@ def _fixed(container: Container, given: _Reserve, budget: int | None) -> MemoryP
         slots_per_layer=0,
         chunk_tokens=chunk,
         staged_experts=staged,
-        dense_bytes=container.dense_bytes,
+        dense_bytes=container.resident_bytes,
         slots_bytes=0,
         state_bytes=state,
         snapshots_bytes=_snapshots_for(state, budget) if snapshots is None else snapshots,

@@ -13,7 +13,7 @@ from typing import cast
 import mlx.core as mx
 
 from engine.config import ModelConfig
-from engine.container.container import Container
+from engine.container.container import EMBEDDING, Container
 from engine.errors import Cancelled, ContextFull
 from engine.experts.cache import ExpertCache
 from engine.experts.lookahead import Lookahead
@@ -21,6 +21,7 @@ from engine.experts.reader import ExpertReader
 from engine.experts.staging import Staging
 from engine.memory.plan import MemoryPlan
 from engine.model import mixers
+from engine.model.embedding import StoredTable
 from engine.model.kernels import Kernels
 from engine.model.mixers import Attention, DeltaNet
 from engine.model.moe import (
@@ -71,7 +72,7 @@ class Model:
         self.plan = plan
         self.chunk_tokens = plan.chunk_tokens  # of a prefill; may change between chunks
         self._reader = reader
-        self.embedding = linear(tensors, "model.embed_tokens", config)
+        self.embedding = _embedding(container, tensors)
         self.head = self._head(tensors)
         self.norm = vector(tensors, "model.norm.weight", kernels.dtype)
         self.layers = [_layer(tensors, i, config, kernels.dtype) for i in range(config.layer_count)]
@@ -143,7 +144,7 @@ class Model:
             if cancelled():
                 raise Cancelled("Stopped as asked.")
 
-        x = self.kernels.embed(self.embedding, mx.array(list(ids), mx.uint32))
+        x = self._embed(ids)
         deltas: list[DeltaState] = []
         for layer in self.layers:
             check()
@@ -186,8 +187,15 @@ class Model:
         return layer.experts.mix(kernels, self.memory, normed, x, check, admit)
 
     def _head(self, tensors: Mapping[str, mx.array]) -> Linear:
-        tied = self.config.tie_word_embeddings or "lm_head.weight" not in tensors
-        return self.embedding if tied else linear(tensors, "lm_head", self.config)
+        if isinstance(self.embedding, Linear):  # tied
+            return self.embedding
+        return linear(tensors, "lm_head", self.config)
+
+    def _embed(self, ids: Sequence[int]) -> mx.array:
+        """(T,) -> (T, D)."""
+        if isinstance(self.embedding, StoredTable):
+            return self.embedding.embed(self.kernels, ids)
+        return self.kernels.embed(self.embedding, mx.array(list(ids), mx.uint32))
 
     def _check_room(self, length: int) -> None:
         limit = self.config.context_length
@@ -196,6 +204,12 @@ class Model:
                 f"{length:,} tokens do not fit into this model's context of {limit:,}.",
                 "Shorten the conversation or start a new one.",
             )
+
+
+def _embedding(container: Container, tensors: Mapping[str, mx.array]) -> StoredTable | Linear:
+    if container.stored:
+        return StoredTable(container)
+    return linear(tensors, EMBEDDING, container.config)
 
 
 def _staging(cache: ExpertCache, plan: MemoryPlan) -> Staging | None:

@@ -64,7 +64,10 @@ def test_its_memory_is_what_the_planner_says(entry: Entry, tmp_path: Path) -> No
     tokenizer = 20_000_000 if entry.family == "qwen3_5_moe" else 11_400_000
     (tmp_path / "tokenizer.json").write_bytes(bytes(tokenizer))
     container: Any = SimpleNamespace(
-        config=config, layout=layout, dense_bytes=entry.shape.dense_bytes, path=tmp_path
+        config=config,
+        layout=layout,
+        resident_bytes=entry.shape.dense_bytes - entry.shape.embedding_bytes,
+        path=tmp_path,
     )
     floor = config.experts_per_token
     plan = plan_memory(container, slots=floor, kernels=PlainKernels(mx.bfloat16))

@@ -44,29 +44,29 @@ def test_the_formula_meets_what_engines_measured(
 
 def test_a_fit_is_said_in_words() -> None:
     fit = fits_here(SMALL, M3)
-    assert fit.words == "About 12 tokens/s · uses 5.1 GB"
+    assert fit.words == "About 12 tokens/s · uses 4.9 GB"
     assert (fit.verdict, fit.reason) == ("fits", "")
 
 
 def test_a_slow_disk_is_said() -> None:
     fit = fits_here(LARGE, replace(M3, memory_bytes=8 * GB, read_bytes_per_s=0.5e9))
-    assert (fit.verdict, fit.words) == ("slow", "Slow here: 1 token/s · uses 3.8 GB")
+    assert (fit.verdict, fit.words) == ("slow", "Slow here: 1 token/s · uses 3.6 GB")
 
 
 def test_less_than_one_token() -> None:
     fit = fits_here(LARGE, replace(M3, memory_bytes=8 * GB, read_bytes_per_s=0.1e9))
-    assert fit.words == "Slow here: less than 1 token/s · uses 3.8 GB"
+    assert fit.words == "Slow here: less than 1 token/s · uses 3.6 GB"
 
 
 def test_before_the_disk_is_probed_no_speed_is_claimed() -> None:
     fit = fits_here(SMALL, replace(M3, read_bytes_per_s=None))
-    assert (fit.tokens_per_s, fit.words) == (None, "Uses 5.1 GB")
+    assert (fit.tokens_per_s, fit.words) == (None, "Uses 4.9 GB")
 
 
 def test_a_small_memory_says_what_is_needed() -> None:
     fit = fits_here(SMALL, replace(M3, memory_bytes=3 * GB))
     assert fit.verdict == "memory"
-    assert fit.reason == "Needs 3.2 GB for itself; this machine has 3.0 GB in all."
+    assert fit.reason == "Needs 2.9 GB for itself; this machine has 3.0 GB in all."
 
 
 def test_a_small_disk_says_what_is_missing_unless_the_model_is_there() -> None:

@@ -59,7 +59,7 @@ def test_the_total_is_the_sum_of_all_that_is_counted(container: Container) -> No
     planned = plan(container, slots=8)
     parts = {name: n for name, n in asdict(planned).items() if name.endswith("_bytes")}
     assert planned.total_bytes == sum(parts.values())
-    assert planned.dense_bytes == container.dense_bytes
+    assert planned.dense_bytes == container.resident_bytes
     assert planned.slots_bytes == 8 * 4 * slot_bytes(container.layout)
 
 
