@@ -22,7 +22,7 @@ from engine.cli.options import (
     loading_options,
     snapshot_options,
 )
-from engine.cli.streaming import answer_record, open_session, show_answer
+from engine.cli.streaming import Notices, answer_record, open_session, show_answer
 from engine.cli.terminal import dimmed, say, warn
 from engine.errors import MartletError
 from engine.events import Finished
@@ -51,21 +51,22 @@ def run(parsed: argparse.Namespace) -> int:
     options = generation_options(parsed)
     loading, snapshots = loading_options(parsed), snapshot_options(parsed)
     messages = [{"role": "system", "content": parsed.system}] if parsed.system else []
-    with open_session(parsed.model, loading, snapshots) as session:
+    with open_session(parsed.model, loading, snapshots) as (session, notices):
         if parsed.prompt:
             messages.append({"role": "user", "content": " ".join(parsed.prompt)})
-            return _answer_once(session, messages, options, as_json=parsed.json)
-        return _converse(session, messages, options, as_json=parsed.json)
+            return _answer_once(session, notices, messages, options, as_json=parsed.json)
+        return _converse(session, notices, messages, options, as_json=parsed.json)
 
 
 def _answer_once(
     session: ChatSession,
+    notices: Notices,
     messages: list[dict[str, str]],
     options: GenerationOptions,
     *,
     as_json: bool,
 ) -> int:
-    finished = show_answer(session.stream(messages, options), quiet=as_json)
+    finished = show_answer(session.stream(messages, options), notices, quiet=as_json)
     if as_json:
         say(json.dumps(answer_record(finished), ensure_ascii=False))
     return 0
@@ -73,6 +74,7 @@ def _answer_once(
 
 def _converse(
     session: ChatSession,
+    notices: Notices,
     system: list[dict[str, str]],
     options: GenerationOptions,
     *,
@@ -95,12 +97,13 @@ def _converse(
                     continue
                 case words:
                     messages.append({"role": "user", "content": words})
-            _take_turn(session, messages, options, as_json=as_json)
+            _take_turn(session, notices, messages, options, as_json=as_json)
     return 0
 
 
 def _take_turn(
     session: ChatSession,
+    notices: Notices,
     messages: list[dict[str, str]],
     options: GenerationOptions,
     *,
@@ -109,7 +112,7 @@ def _take_turn(
     with _stopped_by_interrupt() as stopped:
         try:
             events = session.stream(messages, options, cancelled=stopped)
-            finished = show_answer(events, quiet=as_json)
+            finished = show_answer(events, notices, quiet=as_json)
         except MartletError as error:
             warn(f"martlet: {error}")
             messages.pop()

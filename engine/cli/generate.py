@@ -50,9 +50,10 @@ def run(parsed: argparse.Namespace) -> int:
     snapshots = snapshot_options(parsed)
     ids = parse_ids(parsed.ids) if parsed.ids is not None else None
     text = None if ids is not None else _text(parsed)
-    with _recording(parsed, loading), open_session(parsed.model, loading, snapshots) as session:
+    opened = open_session(parsed.model, loading, snapshots)
+    with _recording(parsed, loading), opened as (session, notices):
         events = _events(session, ids, text, options, chat=parsed.chat)
-        finished = show_answer(events, quiet=parsed.json or ids is not None)
+        finished = show_answer(events, notices, quiet=parsed.json or ids is not None)
     if parsed.json:
         say(json.dumps(answer_record(finished), ensure_ascii=False))
     elif ids is not None:

@@ -1,7 +1,8 @@
 """Answers in a terminal: a session opened by name, its events shown as they come."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from engine.session import ChatSession
 from engine.snapshot_shelf import open_shelf
 
 SMALL_PROMPT = 64  # tokens; reading fewer needs no progress shown
+Notices = deque[str]  # what was done about memory, until it can be said
 
 
 @contextmanager
 def open_session(
     name: str, loading: dict[str, Any], snapshots: tuple[Path, int] | None = None
-) -> Iterator[ChatSession]:
-    """A session with the model of that name or path; closed at the end.
+) -> Iterator[tuple[ChatSession, Notices]]:
+    """A session with the model of that name or path, and what it has to say; closed at the end.
 
     `snapshots`: a folder, and how much it may take, for what the session has read.
     """
@@ -31,10 +33,16 @@ def open_session(
     model = load_shown(name, loading)
     shelf = open_shelf(model, *snapshots) if snapshots else None
     session, pressure = ChatSession(model, shelf=shelf, text=text), Pressure()
-    session.between = _telling(MemoryKeeper(model, session.live, pressure))
+    keeper, notices = MemoryKeeper(model, session.live, pressure), Notices()
+
+    def tend() -> None:  # and never wait: in a terminal an interrupt ends an answer
+        if change := keeper.tend():
+            notices.append(change.message)
+
+    session.between = tend
     source = open_source(pressure)
     try:
-        yield session
+        yield session, notices
     finally:
         if source is not None:
             source.close()
@@ -52,39 +60,65 @@ def load_shown(name: str, loading: dict[str, Any]) -> Model:
     return model
 
 
-def _telling(keeper: MemoryKeeper) -> Callable[[], None]:
-    """Tends memory and says what it did. A terminal does not wait: an interrupt ends an answer."""
+class _Page:
+    """An answer on standard output, and notices on standard error between its lines."""
 
-    def between() -> None:
-        change = keeper.tend()
-        if change is not None:
-            warn(change.message)
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self._status = StatusLine()
+        self._in_line = False
 
-    return between
+    def progress(self, text: str) -> None:
+        """While there are no words yet."""
+        self._status.show(text)
+
+    def write(self, text: str, style: Callable[[str], str] = str) -> None:
+        """Words of the answer."""
+        self._status.clear()
+        lines, newline, rest = text.rpartition("\n")
+        if newline:
+            say(style(lines))
+            self._in_line = False
+            self.tell()
+        if rest:
+            say(style(rest), end="")
+            self._in_line = True
+
+    def tell(self) -> None:
+        """Say the notices that wait, unless words stand before the cursor."""
+        while self._notices and not self._in_line:
+            self._status.clear()
+            warn(self._notices.popleft())
+
+    def close(self) -> None:
+        """End the line, whatever the answer came to."""
+        self._status.clear()
+        if self._in_line:
+            say()
+        self._in_line = False
+        self.tell()
 
 
-def show_answer(events: Iterable[Event], *, quiet: bool) -> Finished:
-    """Print an answer as it comes (`quiet`: nothing); how it ended."""
-    status = StatusLine()
-    reasoning = False
-    for event in events:
-        match event:
-            case PrefillProgress(done, total, cached):
-                if total - cached > SMALL_PROMPT:
-                    status.show(f"Reading prompt {done / total:.0%} ({done:,} of {total:,} tokens)")
-            case Finished():
-                status.clear()
-                if not quiet:
-                    say()
-                return event
-            case ReasoningDelta(text) if not quiet:
-                status.clear()
-                reasoning = True
-                say(dimmed(text), end="")
-            case TextDelta(text) if not quiet:
-                status.clear()
-                say(f"\n\n{text}" if reasoning else text, end="")
-                reasoning = False
+def show_answer(events: Iterable[Event], notices: Notices, *, quiet: bool) -> Finished:
+    """Print an answer as it comes (`quiet`: nothing), notices between its lines; how it ended."""
+    with closing(_Page(notices)) as page:
+        reasoning = False
+        for event in events:
+            page.tell()
+            match event:
+                case PrefillProgress(done, total, cached):
+                    if total - cached > SMALL_PROMPT:
+                        page.progress(
+                            f"Reading prompt {done / total:.0%} ({done:,} of {total:,} tokens)"
+                        )
+                case Finished():
+                    return event
+                case ReasoningDelta(text) if not quiet:
+                    reasoning = True
+                    page.write(text, dimmed)
+                case TextDelta(text) if not quiet:
+                    page.write(f"\n\n{text}" if reasoning else text)
+                    reasoning = False
     raise RuntimeError("an answer ended without saying so")
 
 
