@@ -13,7 +13,7 @@ from engine.container.container import Container
 from engine.container.files import opened, read_into
 from engine.container.safetensors import TensorEntry
 
-_DTYPES = {"U32": mx.uint32, "F32": mx.float32, "F16": mx.float16, "BF16": mx.bfloat16}
+DTYPES = {"U32": mx.uint32, "F32": mx.float32, "F16": mx.float16, "BF16": mx.bfloat16}
 
 
 def load_dense(container: Container, without: Names[str] = ()) -> dict[str, mx.array]:
@@ -28,7 +28,7 @@ def load_dense(container: Container, without: Names[str] = ()) -> dict[str, mx.a
 
 
 def _load(fd: int, entry: TensorEntry, path: Path) -> mx.array:
-    array = mx.zeros(entry.shape, _DTYPES[entry.dtype])
+    array = mx.zeros(entry.shape, DTYPES[entry.dtype])
     mx.eval(array)
     # MLX arrays export their memory, which their type stubs do not say.
     with memoryview(array) as view, view.cast("B") as target:  # type: ignore[arg-type]
