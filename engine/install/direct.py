@@ -28,6 +28,7 @@ from engine.install.protocol import Notice
 from engine.install.site import HANDS, Site
 from engine.install.small import DAMAGED_TRIES, always_damaged, damaged, read_wanted
 from engine.install.wanted import Wanted
+from engine.install.writeback import Writeback
 
 
 class DirectInstall:
@@ -120,11 +121,13 @@ class DirectInstall:
         for _, part in chunks(path, 0, at):
             self._site.stop.check()
             digest.update(part)
+        writeback = Writeback(path, at)
         for data in self._fetcher.chunks(wanted.name, at, wanted.size or 0):
-            digest.update(data)
             with self._site.writing():
                 write_at(path, [(at, memoryview(data))])
+            digest.update(data)
             at += len(data)
+            writeback.reached(at)
         with disk_faults(self._site.folder):
             sync_path(path)  # long, and no writing: nobody has to wait for it
 
