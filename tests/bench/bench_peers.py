@@ -1,8 +1,10 @@
 """Martlet, llama.cpp and mlx-lm with the same weights, tokens and memory, in one run.
 
     uv run --with gguf,xllamacpp python -m tests.bench.bench_peers [--folder DIR] [--rounds 3]
+        [--spread 0.4]
 
-An 8-layer cut of the 80B (8 x 256 experts, top-10, routing spread 0.4; 3.9 GB a format). Rounds are
+An 8-layer cut of the 80B (8 x 256 experts, top-10; 3.9 GB a format, made in
+DIR unless it is there: a spread of the routing is a DIR of its own). Rounds are
 interleaved; ratios are taken inside a round, then the median. First everything is resident and
 warm. Then a control group holds each engine to a quarter of the model, page cache included; the
 file is evicted first, and reads are held to 400 MB/s so that rounds can be compared. Put DIR on a
@@ -137,9 +139,9 @@ def _capped(name: str, model: Path, models: "Models", prompt: int) -> Rates:
 class Models:
     """The same weights in three forms, made unless they are there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, spread: float) -> None:
         self.checkpoint, self.gguf = folder / "mlx", folder / "model.gguf"
-        self.container = make_container(folder, Shape())
+        self.container = make_container(folder, Shape(spread=spread))
         if not self.gguf.exists():
             from tests.bench.gguf_model import convert
 
@@ -173,11 +175,12 @@ def main() -> None:
     default = Path(tempfile.gettempdir()) / "martlet-peers"
     parser.add_argument("--folder", type=Path, default=default)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--spread", type=float, default=0.4, help="of a model that is made")
     parsed = parser.parse_args()
     if missing := [name for name in ("gguf", "xllamacpp") if find_spec(name) is None]:
         print(f"Not run: {' and '.join(missing)} not installed; see {__file__}")
         return
-    models = Models(parsed.folder)
+    models = Models(parsed.folder, parsed.spread)
     in_memory = [resident(models) for _ in range(parsed.rounds)]
     show("Resident, warm", in_memory)
     try:
