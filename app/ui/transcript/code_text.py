@@ -146,6 +146,7 @@ class CodeText(Text):
 
     def _laid_out(self, row: int) -> QTextLayout:
         layout = QTextLayout(self._lines.row(row), self.page.code_font)
+        layout.setCacheEnabled(True)  # its letters are not to be looked up again to be painted
         layout.setTextOption(self._option)
         layout.setFormats(self._colours(row))
         layout.beginLayout()

@@ -127,7 +127,7 @@ class Column(QObject):
     def realise(self, top: int, bottom: int, until: float, *, upwards: bool = False) -> bool:
         """Make a stretch real, until a moment of `perf_counter()`; whether a height was news.
 
-        At least one piece is made. Its owner asks again until the stretch `is_real`.
+        What has a widget is measured in any case. Ask again until the stretch `is_real`.
         """
         changed = False
         shift = self._page.px(ABOVE)
@@ -139,11 +139,12 @@ class Column(QObject):
             changed |= self._note_height(index)
             start = self._heights.top(index) + shift
             missing = list(self._missing(turn, top - start, bottom - start))
+            view = self._view_of(turn)
             for piece in reversed(missing) if upwards else missing:
-                self._view_of(turn).realise([piece], self.width)
-                changed |= self._note_height(index)
-                if perf_counter() > until:
+                if view.view(piece) is None and perf_counter() > until:
                     return changed
+                view.realise([piece], self.width)
+                changed |= self._note_height(index)
         return changed
 
     def is_real(self, top: int, bottom: int) -> bool:

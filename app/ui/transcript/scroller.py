@@ -16,8 +16,7 @@ from app.ui.transcript.column import Anchor, Column
 _PASSES = 8  # heights settle in two or three
 _AHEAD = 1.0  # screens above and below that are made real in idle moments
 _KEPT = 2.5  # screens above and below whose widgets are kept
-_ARRANGE_S = 0.012  # for widgets, at a time; what is not ready then follows at once
-_SLICE_S = 0.006  # of idle work at a time
+_SLICE_S = 0.006  # for widgets, at a time; what is not ready then follows at once
 _FROM_TOP = 3  # what is brought into sight comes to this part of the screen's height
 _LINE = 24  # px; nearer to the end than this counts as at the end
 
@@ -125,12 +124,14 @@ class Scroller(QObject):
 
     def arrange(self) -> None:
         """Make what is visible real and put it where it belongs."""
+        self._arrange(perf_counter() + _SLICE_S)
+
+    def _arrange(self, until: float) -> None:
         if self._is_arranging:
             self._is_disturbed = True  # a bar came or went, and the column has another width
             return
         self._is_arranging = True
         self._is_stale = False
-        until = perf_counter() + _ARRANGE_S
         for _ in range(_PASSES):
             self._is_disturbed = False
             self._move_bar()
@@ -193,6 +194,6 @@ class Scroller(QObject):
             if not self._column.is_real(start, end) and perf_counter() < until:
                 changed |= self._column.realise(start, end, until, upwards=self._following)
         if changed or not self._column.is_real(top - ahead, top + height + ahead):
-            self.arrange()
+            self._arrange(until)
         else:
             self._place()

@@ -30,7 +30,8 @@ class Stack:
 
     def top(self, index: int) -> int:
         """Where an item begins; of `len(self)`: where the last one ends."""
-        self._sum()
+        if index >= len(self._tops):
+            self._sum()
         return self._tops[index]
 
     @property

@@ -200,6 +200,9 @@ def test_a_jump_into_the_unknown_shows_something(
     bar = view.verticalScrollBar()
     for share in (0.5, 0.1, 0.9, 0.0):
         bar.setValue(int(bar.maximum() * share))
+        screen = view.viewport().rect()
+        assert any(turn.geometry().intersects(screen) for turn in view._column.views())
+        settle()
         assert view._column.is_real(bar.value(), bar.value() + view.viewport().height())
         assert middle_piece(view)
 
