@@ -1,14 +1,19 @@
 """A real control group around a real process: it stays within a limit, and follows a lower one.
 
+Around another process, whose stalls are none of ours.
+
 The long form, with the kernel's stalls and the growing back, is tests/bench/bench_pressure.py.
 """
 
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.bench.bench_pressure import Pressed, play
+from engine.memory import machine
+from tests.bench.bench_pressure import Hog, Pressed, play
 from tests.bench.cgroup import MemoryGroup, NoController, memory_group
 from tests.engine.conftest import TinyModels
 
@@ -16,6 +21,13 @@ MB = 1_000_000
 PROMPT, TOKENS = 60, 30
 TOKEN_MS = 100  # as slow as a large model
 SLOTS = 64
+
+
+@pytest.fixture(scope="module")
+def large(tiny_models: TinyModels) -> Path:
+    return tiny_models.container(
+        "qwen3_next", bits=4, num_experts=SLOTS, hidden_size=512, moe_intermediate_size=512
+    )
 
 
 @pytest.fixture
@@ -30,13 +42,38 @@ def group() -> Iterator[MemoryGroup]:
 
 
 @pytest.mark.slow
-def test_a_lower_limit_shrinks_the_pool_at_once_and_changes_no_token(
-    group: MemoryGroup, tiny_models: TinyModels
+def test_a_neighbour_that_thrashes_within_its_own_limit_costs_us_nothing(
+    group: MemoryGroup, large: Path
 ) -> None:
-    path = tiny_models.container(
-        "qwen3_next", bits=4, num_experts=SLOTS, hidden_size=512, moe_intermediate_size=512
-    )
-    with Pressed(path, SLOTS) as alone:
+    """The kernel tells us of its stalls all the same: without a group we hear of all programs'."""
+    if not os.access("/proc/pressure/memory", os.W_OK):
+        pytest.skip("the kernel takes no triggers here")
+    if machine.available_bytes() < 2 * machine.spare_bytes(machine.total_bytes()):
+        pytest.skip("memory is not plentiful here")
+    group.limit(40 * MB)
+    hogs: list[Hog] = []
+    with Pressed(large, SLOTS, token_ms=TOKEN_MS) as pressed:
+        try:
+            answered = list(pressed.answer(PROMPT, 5))
+            hogs += [Hog(group, large, MB) for _ in range(2)]
+            for _ in range(20):
+                answered += pressed.answer(PROMPT, 50)
+                if sum(answered[-1]["stalls"].values()):
+                    break
+            else:
+                pytest.skip("the hogs did not stall here")
+        finally:
+            for hog in hogs:
+                hog.end()
+    assert {line["kind"] for line in answered} == {"look", "done"}
+    assert {line["level"] for line in answered if line["kind"] == "look"} == {"normal"}
+
+
+@pytest.mark.slow
+def test_a_lower_limit_shrinks_the_pool_at_once_and_changes_no_token(
+    group: MemoryGroup, large: Path
+) -> None:
+    with Pressed(large, SLOTS) as alone:
         expected, _ = play(alone, PROMPT, TOKENS, lambda: None)
         total, pool = alone.loaded["total"], alone.loaded["pool"]
     group.limit(total + 60 * MB)
@@ -46,7 +83,7 @@ def test_a_lower_limit_shrinks_the_pool_at_once_and_changes_no_token(
         needed.append(group.used_bytes - group.cache_bytes)
         group.limit(needed[0] + 5 * MB)
 
-    with Pressed(path, SLOTS, group, TOKEN_MS) as pressed:
+    with Pressed(large, SLOTS, group, TOKEN_MS) as pressed:
         assert play(pressed, PROMPT, TOKENS, lambda: None) == (expected, [])
         tokens, changes = play(pressed, PROMPT, TOKENS, squeeze)
         used = group.used_bytes - group.cache_bytes
