@@ -1,9 +1,14 @@
-"""Application: the windows, the menus they share, and the commands that need no window."""
+"""Application: the windows, the menus they share, and the commands that need no window.
+
+What is rarely shown (Settings, Models, diagnostics, the report of a fault) is imported when it is
+first wanted: the window that one starts with comes sooner.
+"""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
@@ -17,20 +22,16 @@ from app.ui import sheets, theme
 from app.ui.appearance import apply_appearance
 from app.ui.attention import Attention
 from app.ui.commands.table import commands
-from app.ui.crash_sheet import CrashSheet
-from app.ui.diagnostics import DiagnosticsWindow
 from app.ui.main_window import MainWindow
 from app.ui.menus import PLACES, Menus
-from app.ui.models_window.window import ModelsWindow
-from app.ui.settings.answering import AnsweringPage
-from app.ui.settings.folders import FoldersPage, reveal
-from app.ui.settings.general import GeneralPage
-from app.ui.settings.memory import MemoryPage
-from app.ui.settings.privacy import PrivacyPage
-from app.ui.settings.server import ServerPage
-from app.ui.settings.window import SettingsWindow
 from app.ui.window_state import restore_window, save_windows, window_count
 from app.workspace import Workspace
+
+if TYPE_CHECKING:
+    from app.ui.crash_sheet import CrashSheet
+    from app.ui.diagnostics import DiagnosticsWindow
+    from app.ui.models_window.window import ModelsWindow
+    from app.ui.settings.window import SettingsWindow
 
 
 class Application(QObject):
@@ -127,13 +128,17 @@ class Application(QObject):
 
     def show_settings(self) -> None:
         """The Settings window."""
+        from app.ui.settings.pages import settings_window
+
         if self._settings_window is None:
-            self._settings_window = self._make_settings()
+            self._settings_window = settings_window(self._workspace, self._data, self._state)
         self._settings_window.show()
         self._raise(self._settings_window)
 
     def show_models(self) -> None:
         """The Models window."""
+        from app.ui.models_window.window import ModelsWindow
+
         if self._models_window is None:
             models = ModelsWindow(self._workspace, paths.models_folder(self._data))
             models.chosen.connect(self._use_model)
@@ -143,6 +148,8 @@ class Application(QObject):
 
     def show_diagnostics(self) -> None:
         """What this computer is to Martlet, and what computes."""
+        from app.ui.diagnostics import DiagnosticsWindow
+
         if self._diagnostics is None:
             self._diagnostics = DiagnosticsWindow(self._workspace.engine, self._workspace.settings)
             self._diagnostics.logs_wanted.connect(self.reveal_logs)
@@ -151,6 +158,8 @@ class Application(QObject):
 
     def reveal_logs(self) -> None:
         """The folder of log files."""
+        from app.ui.settings.folders import reveal
+
         reveal(paths.log_folder())
 
     def bring_to_front(self) -> None:
@@ -264,19 +273,6 @@ class Application(QObject):
         if is_active and sys.platform == "darwin" and not self._windows:
             self.new_window()
 
-    def _make_settings(self) -> SettingsWindow:
-        store = self._workspace.settings
-        models = paths.models_folder(self._data)
-        pages = (
-            GeneralPage(store),
-            MemoryPage(store, self._workspace.engine, models),
-            AnsweringPage(store),
-            ServerPage(store, self._workspace.engine, self._workspace.server),
-            PrivacyPage(),
-            FoldersPage(store, self._data, paths.log_folder()),
-        )
-        return SettingsWindow(pages, self._state)
-
     # Menus
 
     def _show_commands(self) -> None:
@@ -309,6 +305,8 @@ class Application(QObject):
             self._windows[0].notices.show_failure(failure)
 
     def _on_fault(self, trace: str) -> None:
+        from app.ui.crash_sheet import CrashSheet
+
         report = make_report(trace, paths.log_folder())
         if self._crash_sheet is not None:
             self._crash_sheet.add(report)

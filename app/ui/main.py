@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(qt: QApplication, lock: InstanceLock, files: Sequence[str]) -> int:
+    GarbageTimer(qt)  # first, for starting makes many objects and no garbage
     data = paths.data_folder()
     workspace = Workspace(data)
     _choose_demo(workspace)
@@ -54,7 +55,6 @@ def _run(qt: QApplication, lock: InstanceLock, files: Sequence[str]) -> int:
     lock.summoned.connect(application.summon)
     qt.aboutToQuit.connect(application.close)
     application.start()
-    GarbageTimer(qt)
     if files:
         application.summon(files)
     status = qt.exec()
