@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from engine.errors import ReadFailed
 from engine.experts.budget import check_slots
 from engine.experts.files import ExpertFiles, empty_slots, read_request
-from engine.experts.policy import PolicyFactory, policy_for
+from engine.experts.policy import HALF_LIFE, PolicyFactory, policy_for
 from engine.experts.reader import Batch, ExpertReader, ReadRequest
 from engine.experts.residency import Residency
 from engine.experts.slots import LayerSlots, copy_slot
@@ -31,6 +31,8 @@ from engine.experts.staging import Staging
 from engine.experts.stats import ExpertStats, Tally
 
 Ids = NDArray[np.uint32]
+
+REMEMBERED = 4 * int(HALF_LIFE)  # tokens of a prompt; what came before counts for next to nothing
 
 
 class ExpertCache:
@@ -112,6 +114,12 @@ class ExpertCache:
         self._tally.misses += fetch.late_count
         self._tally.hits += len(fetch.held) - fetch.late_count
         return fetch
+
+    def heard(self, layer: int, asked: Ids) -> None:
+        """A prompt's tokens ask for these, (T, k): what follows will ask for much the same."""
+        policy = self._layers[layer].residency.policy
+        for experts in asked[-REMEMBERED:].tolist():
+            policy.touch(experts)
 
     def warm(self, layer: int, experts: Sequence[int] | Ids) -> None:
         """Read the first of these, hottest first, into slots. Not counted as look-ups.

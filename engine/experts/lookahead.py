@@ -22,6 +22,7 @@ ON_FOR = 1024  # tokens after a trial that was won
 OFF_FOR = 4096  # after one that was lost
 LEAST_WAIT = 0.1  # of a token's time; below, there is nothing to gain
 LEAST_PRECISION = 0.5
+JUDGED = 100  # guesses after which a trial with less than that ends early
 LEAST_GAIN = 0.03
 
 Phase = Literal["watching", "trial", "on", "off"]
@@ -92,6 +93,9 @@ class Lookahead:
         match self.phase:
             case "trial" if not self.allowed:
                 self._begin("watching")
+            case "trial" if self._made >= JUDGED and self._precise() < LEAST_PRECISION:
+                self.precision = self._precise()
+                self._begin("off")
             case "watching" if self._tokens == SPELL:
                 waits = self._waited > LEAST_WAIT * sum(self._spells)
                 self._begin("trial" if waits and self._slots_are_few() else "watching")
@@ -105,9 +109,12 @@ class Lookahead:
     def _has_won(self) -> bool:
         """By medians: one spell in which the machine did something else says nothing."""
         without, with_ = (median(self._spells[first::2]) for first in (0, 1))
-        self.precision = self._right / max(1, self._made)
+        self.precision = self._precise()
         self.gain = 1 - with_ / without if without > 0 else 0.0
         return self.precision >= LEAST_PRECISION and self.gain >= LEAST_GAIN
+
+    def _precise(self) -> float:
+        return self._right / max(1, self._made)
 
     def _slots_are_few(self) -> bool:
         return FEW * self._cache.slot_count(0) <= self._cache.slot_map(0).size

@@ -3,10 +3,11 @@
 A step is one look-up of all the experts that a layer needs at once: in decode, one token.
 
 Which policy: replays (tests/bench/bench_policies.py) of routing recorded from a real model, and of
-routing generated to have the locality published for 256 experts, agree that frequency with a short
-memory misses less than recency wherever the slots are few, by up to five points, and that nothing
-is between them from about twelve tokens' worth of slots on: there recency costs less. A long
-memory loses to recency where the topic drifts, as published systems with slow decay report.
+routing generated to have the locality published for 256 experts, agree that frequency misses less
+than recency wherever the slots are few, by up to seven points, and most so with a memory of some
+thirty tokens. From about twelve tokens' worth of slots on little is between them: there recency
+costs less. A longer memory loses where the topic drifts, as published systems with slow decay
+report.
 Both are deterministic: the same steps give the same victims.
 """
 
@@ -16,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-HALF_LIFE = 8.0  # steps after which a use counts half
+HALF_LIFE = 32.0  # steps after which a use counts half
 MANY = 12  # tokens' experts that fit into a layer's slots
 
 

@@ -89,6 +89,7 @@ class SparseExperts:
                 return self._mix_resident(kernels, memory.cache, x, residual, routing)
             return self._mix_token(kernels, memory, x, residual, routing)
         asked = self._read_back(memory, routing.ids)
+        memory.cache.heard(self.layer, asked)
         shared = kernels.shared_mlp(x, self.shared)
         pairs = PairProducts(kernels, x, asked, self.expert_count)
         if memory.staging is None or asked.shape[0] < SWEEP_TOKENS:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.experts import lookahead
 from engine.experts.cache import ExpertCache
 from engine.experts.lookahead import OFF_FOR, ON_FOR, SPELL, TRIAL, Lookahead
 from tests.engine.experts.handmade import EXPERTS, describe, make_layout
@@ -89,3 +90,16 @@ def test_guesses_are_bounded_and_only_of_what_is_missing() -> None:
     ahead.expect(0, np.array([1, 5, 2, 6, 7], np.uint32))
     mapped = np.flatnonzero(cache.slot_map(0) >= 0).tolist()
     assert mapped == [1, 2, 5, 6]
+
+
+def test_a_trial_whose_guesses_are_wrong_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookahead, "JUDGED", 1)
+    decode = Decode()
+    decode.run(SPELL)
+    assert 0 < decode.run(TRIAL, right=False) <= SPELL
+    assert decode.lookahead.phase == "off"
+    assert decode.lookahead.precision < 0.1
+    decode = Decode()
+    decode.run(SPELL)
+    assert decode.run(TRIAL) == TRIAL // 2  # right ones are given all the time
+    assert decode.lookahead.phase == "on"
