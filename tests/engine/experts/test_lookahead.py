@@ -35,7 +35,7 @@ class Decode:
                 if self.lookahead.looks:
                     looked += 1
                     self.lookahead.expect(1, likely)
-                asked = likely if right else (likely + 1) % EXPERTS
+                asked = likely if right else (likely + EXPERTS - 2) % EXPERTS
                 self.lookahead.heard(1, asked)
                 with self.cache.begin(1, asked):
                     pass
