@@ -21,6 +21,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
 from app.conversation import Activity
+from app.garbage import GarbageTimer
 from app.ui.appearance import plain_palette
 from app.ui.transcript import TranscriptView
 from tests.ui.fake_chat import FakeChat, answer, user
@@ -227,6 +228,7 @@ def main(names: list[str]) -> None:
     font.setPixelSize(13)
     application.setFont(font)
     application.setPalette(plain_palette(dark=False))
+    GarbageTimer(application)  # as in the application: its collections are among the gaps
     for name in names or SCENARIOS:
         print(f"{name:16s} {SCENARIOS[name]()}", flush=True)
 
