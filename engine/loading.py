@@ -17,6 +17,7 @@ from engine.experts.integrity import CheckedReader, known_sums
 from engine.experts.policy import PolicyFactory, policy_for
 from engine.experts.reader import ExpertReader, ThreadedReader
 from engine.experts.thread_probe import threads_for
+from engine.memory.machine import return_freed
 from engine.memory.plan import PLANNED_CONTEXT, check_fits, floor_bytes, plan_memory
 from engine.model.hybrid import Model
 from engine.model.kernels import Kernels
@@ -84,6 +85,8 @@ def load_model(
     if isinstance(kernels, MetalKernels):
         prove(kernels, container.config, cache.slots(0))
     model = Model(container, tensors, cache, kernels, plan, reader, on_route)
+    mx.clear_cache()
+    return_freed()
     progress("slots", 1.0)
     return model
 

@@ -39,7 +39,7 @@ class Lookahead:
         self.precision = 0.0  # of the guesses of the last trial
         self.gain = 0.0  # of a token's time, in the last trial
         self._cache = cache
-        self._budget = budget  # guesses a layer
+        self._budget = budget  # of a layer's likeliest experts
         self._clock = clock
         self._guessed: dict[int, list[int]] = {}  # of the layers to come
         self._begin("watching")
@@ -66,9 +66,9 @@ class Lookahead:
         self._decide()
 
     def expect(self, layer: int, likely: Ids) -> None:
-        """The layer will probably ask for these, the likeliest first."""
+        """The layer will probably ask for these, the likeliest first: those are nearly sure."""
         slots = self._cache.slot_map(layer)
-        absent = [expert for expert in likely.tolist() if slots[expert] < 0][: self._budget]
+        absent = [expert for expert in likely[: self._budget].tolist() if slots[expert] < 0]
         self._guessed[layer] = absent
         self._cache.guess(layer, absent, self._budget)
 

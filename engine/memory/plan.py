@@ -17,19 +17,19 @@ from engine.memory.share import pool_bytes
 from engine.model.kernels import Kernels
 from engine.model.state import state_bytes
 
-INTERPRETER_BYTES = 55_000_000  # Python, MLX and the libraries, before a model
+INTERPRETER_BYTES = 50_000_000  # Python, MLX and the libraries, before a model
 TOKENIZER_FACTOR = 20  # what the tokenizers library takes for a byte of tokenizer.json
 ALLOCATOR_BYTES = 256_000_000  # at most; MLX's own default is nearly all it ever had
 SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, at most, unless the caller says otherwise
 PLANNED_CONTEXT = 4_096  # tokens of the live conversation that the plan has room for
 STAGED_EXPERTS = 16  # a group: large enough to keep the readers busy while it computes
-LEAST_STAGED = 8
+LEAST_STAGED = 4
 CHUNKS = (2_048, 1_024, 512, 256, 128)  # tokens of a prompt that pass the layers together
 CPU_CHUNK = 512  # at most: there a chunk takes seconds, and nothing changes before its end
 USUAL_CHUNK = 512  # where no budget is known
 CHUNK_SHARE = 8  # a chunk's scratch, and what stays of it, take at most this part of a budget
 ALLOCATOR_SHARE = 16
-STAGING_SHARE = 32  # of a budget, for both groups
+STAGING_SHARE = 64  # of a budget, for both groups
 SNAPSHOT_SHARE = 16
 
 

@@ -19,12 +19,14 @@ from engine.experts.cache import ExpertCache
 from engine.experts.lookahead import Lookahead
 from engine.experts.reader import ExpertReader
 from engine.experts.staging import Staging
+from engine.memory.machine import return_freed
 from engine.memory.plan import MemoryPlan
 from engine.model import mixers
 from engine.model.embedding import StoredTable
 from engine.model.kernels import Kernels
 from engine.model.mixers import Attention, DeltaNet
 from engine.model.moe import (
+    SWEEP_TOKENS,
     ExpertMemory,
     NextRouter,
     OnRoute,
@@ -105,6 +107,9 @@ class Model:
             hidden = self.forward(ids[start:end], state, cancelled, admit=end == len(ids))
             start = end
             yield end
+        if len(ids) >= SWEEP_TOKENS:  # decode has no use for what such chunks needed
+            mx.clear_cache()
+            return_freed()
         return self.logits(hidden[-1:])[0]
 
     def read(self, ids: Sequence[int], state: State, chunk_tokens: int | None = None) -> mx.array:

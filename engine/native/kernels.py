@@ -51,7 +51,8 @@ class NativeKernels(PlainKernels):
         mixer = 2 * config.conv_dim + 2 * values  # before and after the convolution; gate, result
         pairs = config.experts_per_token * 2 * max(hidden, inner)  # in two orders
         row = max(mixer, pairs) + 3 * hidden  # residual, its norm, what is added
-        return 4 * tokens * row + min(4 * tokens * config.conv_dim, _COPIED_BYTES)
+        largest = max(config.conv_dim, config.experts_per_token * hidden)
+        return 4 * tokens * row + min(4 * tokens * largest, _COPIED_BYTES)
 
     def embed(self, table: Linear, ids: mx.array) -> mx.array:
         ids, ids_at = row_major(ids)

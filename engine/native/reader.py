@@ -7,7 +7,7 @@ and addresses only. A read that fails is tried once more, from a fresh descripto
 import errno
 import os
 from collections.abc import Sequence
-from ctypes import addressof, c_char
+from ctypes import addressof, c_char, c_int32, c_int64
 
 import numpy as np
 
@@ -94,11 +94,11 @@ class Attempt:
     def wait(self) -> list[str | None]:
         """Why each request was not fulfilled; None where it was."""
         assert self._handle is not None, "waited for twice"
-        answers = np.empty(len(self._requests), np.int64)
-        self._reader.core.wait(self._handle, answers.ctypes.data)
+        answers = (c_int64 * len(self._requests))()
+        self._reader.core.wait(self._handle, addressof(answers))
         self._reader.core.free_batch(self._handle)
         self._handle = None
-        reasons = [self._reason(i, int(answer)) for i, answer in enumerate(answers)]
+        reasons = [self._reason(i, answer) for i, answer in enumerate(answers)]
         self._files, self._requests = [], ()
         return reasons
 
@@ -106,9 +106,9 @@ class Attempt:
         """The positions of the requests that were dropped."""
         if self._handle is None:
             return ()
-        dropped = np.empty(len(self._requests), np.int32)
-        count = self._reader.core.cancel(self._handle, dropped.ctypes.data)
-        return tuple(dropped[:count].tolist())
+        dropped = (c_int32 * len(self._requests))()
+        count = self._reader.core.cancel(self._handle, addressof(dropped))
+        return tuple(dropped[:count])
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) is not None:  # nobody waits, but the threads still write

@@ -82,9 +82,9 @@ def test_a_hot_machine_guesses_nothing() -> None:
     assert decode.run(SPELL + TRIAL + SPELL) == 0
 
 
-def test_guesses_are_bounded_and_only_of_what_is_missing() -> None:
+def test_guesses_are_of_the_likeliest_and_only_of_what_is_missing() -> None:
     cache = ExpertCache(describe(Path("nowhere"), make_layout()), SLOTS, LateReader())
-    ahead = Lookahead(cache, 2)
+    ahead = Lookahead(cache, 4)
     with cache.begin(0, [1, 2]) as fetch:
         fetch.wait()
     ahead.expect(0, np.array([1, 5, 2, 6, 7], np.uint32))
