@@ -2,7 +2,7 @@
 
     python -m tests.bench lookahead [folder [layers [experts]]]
 
-Before every spell the model's files leave the page cache, so that every miss is a read of the disk;
+Before every token the model's files leave the page cache, so that every miss is a read of the disk;
 the slots are a quarter of the experts. Precision is of guessed experts that were missing. A random
 model's routers are harder to foretell than a trained one's: the built-in model's precision is
 printed beside it.
@@ -20,7 +20,7 @@ import mlx.core as mx
 import engine
 from engine.container.library import built_in_model
 from engine.experts.lookahead import Lookahead
-from tests.bench.bench_reader import evict
+from tests.bench.bench_quarter import drop_files
 from tests.bench.synthetic import Shape, make_container
 
 ROUNDS, TOKENS = 7, 24
@@ -47,22 +47,23 @@ def switched(model: engine.Model) -> Switched:
 def measure(path: Path, slots: int) -> None:
     """Print the figures of one model."""
     model = engine.load_model(path, slots=slots)
-    ahead, state, token = switched(model), model.new_state(), 3
+    ahead, state = switched(model), model.new_state()
     model.read(list(range(1, 40)), state)
     seconds: dict[bool, list[float]] = {False: [], True: []}
     waits: dict[bool, list[float]] = {False: [], True: []}
     made = right = 0
     for turn in range(2 * ROUNDS):
         ahead.on = (turn + turn // 2) % 2 == 1  # first one, then the other, goes first
-        for layer in range(model.config.layer_count):
-            evict(model.container.layer_path(layer))
         ahead._begin("watching")
-        before, started = model.cache.stats, time.perf_counter()
+        before, took, token = model.cache.stats, 0.0, turn + 5
         for _ in range(TOKENS):
-            token = int(mx.argmax(model.decode(token, state))) if _ else turn + 5
+            drop_files(model)
+            started = time.perf_counter()
+            token = int(mx.argmax(model.decode(token, state)))
+            took += time.perf_counter() - started
             made, right = made + ahead._made, right + ahead._right
             ahead._made = ahead._right = 0
-        seconds[ahead.on].append((time.perf_counter() - started) / TOKENS)
+        seconds[ahead.on].append(took / TOKENS)
         waits[ahead.on].append((model.cache.stats - before).wait_s / TOKENS)
     for on in (False, True):
         took, waited = statistics.median(seconds[on]), statistics.median(waits[on])

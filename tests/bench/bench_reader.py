@@ -7,21 +7,20 @@ flight, scattered over nine places as into slots; paired rounds, then medians. C
 time over the clock's. The system's part, the way through the page cache, is the same for all.
 """
 
-import json
 import os
 import random
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 
 from engine.experts.reader import ExpertReader, ReadRequest, ThreadedReader
 from engine.native.core import native_core
 from engine.native.reader import NativeReader
+from tests.bench.fio import fio, fio_installed
 
 BLOCK = 1_769_472  # gate, up and down, 4 bits in groups of 64
 SECTIONS = (524_288, 32_768, 32_768) * 3
@@ -61,18 +60,6 @@ def read_all(reader: ExpertReader, path: Path) -> None:
         assert not any(answers), answers
 
 
-def fio(path: Path) -> Rate:
-    """The same blocks, read by fio's threads, each with its share of the file."""
-    command = ["fio", "--name=t", f"--filename={path}", "--readonly", "--rw=randread", "--thread"]
-    command += [f"--bs={BLOCK}", f"--numjobs={IN_FLIGHT}", "--ioengine=psync", "--invalidate=0"]
-    command += [f"--size={BLOCKS * BLOCK // IN_FLIGHT}", "--group_reporting"]
-    command += [f"--offset_increment={BLOCKS // IN_FLIGHT * BLOCK}", "--output-format=json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    job = json.loads(done.stdout)["jobs"][0]
-    own, system = (job[name] / 100 * IN_FLIGHT for name in ("usr_cpu", "sys_cpu"))  # of a thread
-    return job["read"]["bw_bytes"], own, system
-
-
 def main() -> None:
     """Print the figures."""
     core = native_core()
@@ -90,8 +77,8 @@ def main() -> None:
             name: lambda reader=reader: timed(lambda: read_all(reader, path))  # type: ignore[misc]
             for name, reader in readers.items()
         }
-        if shutil.which("fio"):
-            cases["fio"] = lambda: fio(path)
+        if fio_installed():
+            cases["fio"] = lambda: astuple(fio(path, BLOCK, BLOCKS, IN_FLIGHT))
         results: dict[str, list[Rate]] = {name: [] for name in cases}
         for _ in range(ROUNDS):
             for name, run in cases.items():

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 V1 = Path("/sys/fs/cgroup/memory")
+V1_READS = Path("/sys/fs/cgroup/blkio")
 V2_MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 
 
@@ -74,6 +75,32 @@ def memory_group(name: str) -> Iterator[MemoryGroup]:
     finally:
         for folder in filter(None, (group.folder, group._stalls)):
             _remove(folder)
+
+
+@contextmanager
+def reads_held(path: Path, bytes_per_s: int) -> Iterator[None]:
+    """Hold this process's reads of the device under `path`, its children's too, to a rate.
+
+    Raises NoController.
+    """
+    if not (V1_READS / "cgroup.procs").exists():
+        raise NoController("this machine has no controller of reads")
+    groups = _text(Path("/proc/self/cgroup")).splitlines()
+    before = next(line.split(":")[2] for line in groups if "blkio" in line.split(":")[1].split(","))
+    device = path.stat().st_dev
+    folder = V1_READS / f"martlet-reads-{os.getpid()}"
+    try:
+        folder.mkdir()
+        limit = f"{os.major(device)}:{os.minor(device)} {bytes_per_s}"
+        (folder / "blkio.throttle.read_bps_device").write_text(limit)
+        (folder / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError as error:
+        raise NoController(f"reads cannot be limited: {error}") from error
+    try:
+        yield
+    finally:
+        (V1_READS / before.lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
+        _remove(folder)
 
 
 def _made(name: str) -> MemoryGroup:
