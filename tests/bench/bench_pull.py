@@ -3,8 +3,9 @@
     python -m tests.bench pull
 
 A 2 GB container of true layer shapes is served by another process. Ours hashes every byte and
-forces every file to the disk, which curl does not; what it takes to force curl's files is told
-beside. Five rounds, either of the two first in turn: the medians, and that of each round's ratio.
+forces every file to the disk, which curl does not. So both are timed both ways: curl until its
+files are written and until they are forced, ours as it is and with nothing forced. Like is compared
+with like inside a round; five rounds, in turning order, medians.
 """
 
 import json
@@ -27,7 +28,6 @@ from engine.install.protocol import Done, Start, decode_event, encode
 ROUNDS = 5
 PEAKS: list[int] = []  # bytes, of our processes
 CPU: list[float] = []  # seconds
-FORCED: list[float] = []  # seconds, of curl and of forcing its files to the disk
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -66,8 +66,8 @@ def serve(folder: str) -> None:
     server.serve_forever()
 
 
-def with_curl(address: str, names: list[str], target: Path) -> float:
-    """Seconds."""
+def with_curl(address: str, names: list[str], target: Path) -> tuple[float, float]:
+    """Seconds until its files are written, and until they are on the disk."""
     command = ["curl", "-s", "-S", "--create-dirs"]
     for name in names:
         command += ["-o", str(target / name), f"{address}/{name}"]
@@ -76,14 +76,14 @@ def with_curl(address: str, names: list[str], target: Path) -> float:
     took = time.perf_counter() - began
     for name in names:
         sync_path(target / name)
-    FORCED.append(time.perf_counter() - began)
-    return took
+    return took, time.perf_counter() - began
 
 
-def with_ours(address: str, target: Path) -> float:
+def with_ours(address: str, target: Path, *, forced: bool) -> float:
     """Seconds from the moment that the process reads commands."""
+    program = ["-m", "engine.install"] if forced else ["-c", _UNFORCED]
     process = subprocess.Popen(
-        [sys.executable, "-m", "engine.install"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, *program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdin
     assert process.stdout
@@ -117,39 +117,44 @@ def main() -> None:
         try:
             assert server.stdout
             address = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-            rounds = [
-                _round(address, names, Path(folder), ours_first=bool(number % 2))
-                for number in range(ROUNDS)
-            ]
+            rounds = [_round(address, names, Path(folder), n) for n in range(ROUNDS)]
         finally:
             server.kill()
             server.wait()
-    curl, ours = (size / median(times) / 1e6 for times in zip(*rounds, strict=True))
-    ratio = median(theirs / mine for theirs, mine in rounds)
-    print(f"{size / 1e9:.2f} GB: curl {curl:.0f} MB/s, ours {ours:.0f} MB/s")
-    print(f"ours to curl in one round: {ratio:.0%}")
-    print(f"curl with its files forced to the disk: {size / median(FORCED) / 1e6:.0f} MB/s")
+    for way, curl, ours in (("as it is", 0, 2), ("forced", 1, 2), ("not forced", 0, 3)):
+        rates = [size / median(each[column] for each in rounds) / 1e6 for column in (curl, ours)]
+        ratio = median(each[curl] / each[ours] for each in rounds)
+        print(f"{way:12} curl {rates[0]:4.0f} MB/s, ours {rates[1]:4.0f} MB/s: {ratio:.0%}")
     print(f"peak memory {max(PEAKS) / 1e6:.0f} MB, processor time {max(CPU):.1f} s")
 
 
 _SERVE = "import sys; from tests.bench.bench_pull import serve; serve(sys.argv[1])"
+# The same program, to which a file counts as on the disk when it is written.
+_UNFORCED = """
+import runpy
+from engine.install import direct, writeback
+direct.sync_path = lambda path: None
+writeback.STRETCH_BYTES = 1 << 60
+runpy.run_module("engine.install", run_name="__main__")
+"""
 
 
-def _round(
-    address: str, names: list[str], folder: Path, *, ours_first: bool
-) -> tuple[float, float]:
-    """Seconds of curl and of ours."""
-    with_each = {
-        "curl": lambda to: with_curl(address, names, to),
-        "ours": lambda to: with_ours(address, to),
-    }
-    order = ("ours", "curl") if ours_first else ("curl", "ours")
-    took = {name: _timed(with_each[name], folder) for name in order}
-    return took["curl"], took["ours"]
+def _round(address: str, names: list[str], folder: Path, number: int) -> list[float]:
+    """Seconds: curl until written, curl until forced, ours forced, ours not forced."""
+    downloads: list[Callable[[Path], tuple[float, ...]]] = [
+        lambda to: with_curl(address, names, to),
+        lambda to: (with_ours(address, to, forced=True),),
+        lambda to: (with_ours(address, to, forced=False),),
+    ]
+    took: list[tuple[float, ...]] = [()] * 3
+    for which in range(3):
+        turn = (which + number) % 3
+        took[turn] = _timed(downloads[turn], folder)
+    return [seconds for each in took for seconds in each]
 
 
-def _timed(download: Callable[[Path], float], folder: Path) -> float:
-    """Seconds that a download into a new folder takes; nothing of it waits for the disk after."""
+def _timed(download: Callable[[Path], tuple[float, ...]], folder: Path) -> tuple[float, ...]:
+    """Seconds of a download into a new folder; nothing of it waits for the disk after."""
     target = folder / "target"
     took = download(target)
     shutil.rmtree(target)
