@@ -22,7 +22,7 @@ TIMED_TOKENS = 16
 COUNTED_TOKENS = 2
 EAGER = (
     *("embed", "linear", "rms_norm", "delta_net", "attention", "route"),
-    *("expert_mlp", "shared_mlp", "combine"),
+    *("expert_mlp", "fill_pairs", "shared_mlp", "combine"),
 )
 
 

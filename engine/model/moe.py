@@ -23,7 +23,7 @@ from engine.experts.lookahead import Lookahead
 from engine.experts.slots import LayerSlots
 from engine.experts.staging import Staging
 from engine.model.kernels import Kernels, Routing, SharedExpert
-from engine.model.token_experts import TokenExperts, mix_resident, mix_token
+from engine.model.token_experts import PlacedPairs, TokenExperts, mix_resident, mix_token
 from engine.model.weights import Linear, linear
 
 Ids = NDArray[np.uint32]
@@ -235,6 +235,9 @@ class PairProducts:
         self.slot_of = np.full(expert_count, -1, np.int64)
         self.outputs: list[mx.array] = []
         self.positions: list[Positions] = []
+        self.placing = kernels if isinstance(kernels, PlacedPairs) else None
+        if self.placing:
+            self.placed = self.placing.blank_pairs(self.asked.size, x.shape[1])
 
     def needed(self) -> Ids:
         """The distinct experts."""
@@ -257,6 +260,16 @@ class PairProducts:
         wanted = self.slot_of[self.asked]  # (T·k,): -1 where not in this call
         self.slot_of[experts] = -1
         positions = np.flatnonzero(wanted >= 0)
+        if self.placing:
+            pairs = (wanted[positions], positions // self.top_k, positions)
+            given = (part.astype(np.uint32) for part in pairs)
+            self.placing.fill_pairs(self.placed, self.x, slots, *given)
+        else:
+            self._add_ordered(slots, wanted, positions)
+
+    def _add_ordered(
+        self, slots: LayerSlots, wanted: NDArray[np.int64], positions: Positions
+    ) -> None:
         several = self.asked.size > self.top_k
         if several:  # rows of one expert side by side: its weights are read once
             positions = positions[np.argsort(wanted[positions], kind="stable")]
@@ -271,7 +284,9 @@ class PairProducts:
         self.positions.append(positions)
 
     def in_order(self) -> mx.array:
-        """All products as the router listed the pairs: (T·k, D)."""
+        """All products as the router listed the pairs: (T·k, D). Ask once."""
+        if self.placing:
+            return self.placing.filled_pairs(self.placed)
         positions = np.concatenate(self.positions)
         joined = self.outputs[0] if len(self.outputs) == 1 else mx.concatenate(self.outputs)
         self.outputs.clear()  # or they would lie beside their two copies

@@ -6,12 +6,12 @@ down products, the weighting, the shared expert's gate and the residual at once.
 is the same whatever it was computed with, and the rows are summed in the router's order.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import mlx.core as mx
 import numpy as np
 
-from engine.experts.cache import Fetch
+from engine.experts.cache import Fetch, Ids
 from engine.experts.slots import LayerSlots
 from engine.model.kernels import SharedExpert
 
@@ -43,6 +43,25 @@ class TokenExperts(Protocol):
 
     def shared_parts(self, x: mx.array, w: SharedExpert) -> tuple[mx.array, mx.array]:
         """The shared expert's output before its gate (1, D), and the gate's logit (1, 1)."""
+        ...
+
+
+@runtime_checkable
+class PlacedPairs(Protocol):
+    """What kernels offer that compute at once, each pair's product where it belongs."""
+
+    def blank_pairs(self, pairs: int, width: int) -> Any:
+        """Room for the products (N, D) of all pairs."""
+        ...
+
+    def fill_pairs(
+        self, products: Any, x: mx.array, slots: LayerSlots, slot_ids: Ids, rows: Ids, places: Ids
+    ) -> None:
+        """`expert_mlp` of some pairs, into the rows `places` of `products`. In any order."""
+        ...
+
+    def filled_pairs(self, products: Any) -> mx.array:
+        """All products, when every row is filled: (N, D)."""
         ...
 
 

@@ -101,7 +101,7 @@ class NativeCore:
             "martlet_linears", c_void_p, c_int, c_void_p, c_void_p, c_int
         )
         self._embed = self._function("martlet_embed", POINTER(Matrix), c_void_p, c_void_p, c_int)
-        self._experts = self._function("martlet_experts", POINTER(Experts), *(c_void_p,) * 4, c_int)
+        self._experts = self._function("martlet_experts", POINTER(Experts), *(c_void_p,) * 5, c_int)
         self._rms_norm = self._function(
             "martlet_rms_norm", c_void_p, c_void_p, c_float, c_void_p, c_int, c_int
         )
@@ -165,9 +165,14 @@ class NativeCore:
         """y (rows, in): the rows `ids` (uint32) of W."""
         _check(self._embed(byref(w), ids, y, rows))
 
-    def experts(self, e: Experts, x: int, slots: int, rows: int, y: int, pairs: int) -> None:
-        """y (pairs, D): pair i is row rows[i] of x through slot slots[i] (both uint32)."""
-        _check(self._experts(byref(e), x, slots, rows, y, pairs))
+    def experts(
+        self, e: Experts, x: int, slots: int, rows: int, places: int | None, y: int, pairs: int
+    ) -> None:
+        """Row places[i] of y, (., D), is row rows[i] of x through slot slots[i] (all uint32).
+
+        Without places it is row i.
+        """
+        _check(self._experts(byref(e), x, slots, rows, places, y, pairs))
 
     def rms_norm(self, x: int, weight: int, eps: float, y: int, rows: int, width: int) -> None:
         """y (rows, width): each row of x over its root mean square, times the weight."""

@@ -64,7 +64,7 @@ static void output_chunk(const void *job, int chunk, float *scratch)
 
 /* Sorts the pairs by slot (a counting sort) and points each at its rows. `ends` is zeroed. */
 static void group_pairs(Job *j, const float *x, const uint32_t *slots, const uint32_t *rows,
-                        float *y, float *hidden, int pairs, int *ends)
+                        const uint32_t *places, float *y, float *hidden, int pairs, int *ends)
 {
     const size_t in = (size_t)j->e->gate.in, out = (size_t)j->e->gate.out;
     for (int i = 0; i < pairs; i++)
@@ -83,7 +83,7 @@ static void group_pairs(Job *j, const float *x, const uint32_t *slots, const uin
         j->x[at] = x + rows[i] * in;
         j->gate[at] = hidden + 2 * (size_t)at * out;
         j->up[at] = j->gate[at] + out;
-        j->y[at] = y + (size_t)i * in;
+        j->y[at] = y + (places ? places[i] : (size_t)i) * in;
     }
 }
 
@@ -104,7 +104,7 @@ static int run_groups(Job *j, int pairs)
 }
 
 int martlet_experts(const Experts *e, const float *x, const uint32_t *slots, const uint32_t *rows,
-                    float *y, int pairs)
+                    const uint32_t *places, float *y, int pairs)
 {
     for (int i = 0; i < pairs; i++)
         if (slots[i] >= (uint32_t)e->count)
@@ -121,7 +121,7 @@ int martlet_experts(const Experts *e, const float *x, const uint32_t *slots, con
         j.gate = (float **)pointers + n;
         j.up = j.gate + n;
         j.y = j.up + n;
-        group_pairs(&j, x, slots, rows, y, hidden, pairs, ends);
+        group_pairs(&j, x, slots, rows, places, y, hidden, pairs, ends);
         error = pairs ? run_groups(&j, pairs) : 0;
     }
     free(pointers);

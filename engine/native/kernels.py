@@ -22,6 +22,7 @@ from engine.native import core
 from engine.native.core import Matrix, NativeCore
 
 Structure = TypeVar("Structure")
+Ids = np.ndarray[Any, np.dtype[np.uint32]]
 
 Buffer = np.ndarray[Any, np.dtype[np.float32]] | mx.array
 
@@ -49,7 +50,7 @@ class NativeKernels(PlainKernels):
         hidden, inner = config.hidden_size, config.expert_intermediate_size
         values = config.linear_value_head_count * config.linear_value_head_dim
         mixer = 2 * config.conv_dim + 2 * values  # before and after the convolution; gate, result
-        pairs = config.experts_per_token * 2 * max(hidden, inner)  # in two orders
+        pairs = config.experts_per_token * (hidden + 2 * inner)
         row = max(mixer, pairs) + 3 * hidden  # residual, its norm, what is added
         largest = max(config.conv_dim, config.experts_per_token * hidden)
         return 4 * tokens * row + min(4 * tokens * largest, _COPIED_BYTES)
@@ -150,8 +151,28 @@ class NativeKernels(PlainKernels):
         pairs = rows.shape[0]
         experts = self._experts.get(slots.gate.weight, lambda: _experts(slots))
         y, y_at = blank(pairs, x.shape[1])
-        self.core.experts(experts, x_at, slots_at, rows_at, y_at, pairs)
+        self.core.experts(experts, x_at, slots_at, rows_at, None, y_at, pairs)
         return filled(y)
+
+    def blank_pairs(self, pairs: int, width: int) -> Buffer:
+        return blank(pairs, width)[0]
+
+    def fill_pairs(
+        self,
+        products: Buffer,
+        x: mx.array,
+        slots: LayerSlots,
+        slot_ids: Ids,
+        rows: Ids,
+        places: Ids,
+    ) -> None:
+        x, x_at = row_major(x)
+        experts = self._experts.get(slots.gate.weight, lambda: _experts(slots))
+        given = address(slot_ids), address(rows), address(places), address(products)
+        self.core.experts(experts, x_at, *given, len(places))
+
+    def filled_pairs(self, products: Buffer) -> mx.array:
+        return filled(products)
 
     def shared_mlp(self, x: mx.array, w: SharedExpert) -> mx.array:
         x, x_at = row_major(x)

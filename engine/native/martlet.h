@@ -46,14 +46,16 @@ MARTLET_API int martlet_linears(const Matrix *const *w, int count, const float *
 MARTLET_API int martlet_embed(const Matrix *w, const uint32_t *ids, float *y, int rows);
 
 /* One projection each, slot after slot: pair i multiplies row rows[i] of x (., in) with slot
-   slots[i]: y[i] = down (silu(gate x) * up x). The order of the pairs is free. */
+   slots[i]: y[places[i]] = down (silu(gate x) * up x), or y[i] where places is NULL. The order of
+   the pairs is free. */
 typedef struct {
     Matrix gate, up, down; /* of slot 0 */
     int32_t count;         /* of slots */
 } Experts;
 
 MARTLET_API int martlet_experts(const Experts *e, const float *x, const uint32_t *slots,
-                                const uint32_t *rows, float *y, int pairs);
+                                const uint32_t *rows, const uint32_t *places, float *y,
+                                int pairs);
 
 /* Of each row of x (rows, width). */
 MARTLET_API int martlet_rms_norm(const float *x, const float *weight, float eps, float *y, int rows,

@@ -174,17 +174,24 @@ static void experts(int bits, int pairs)
     float *x = floats(ROWS * D), *one = floats((size_t)pairs * D), *many = floats((size_t)pairs * D);
     uint32_t *slots = malloc((size_t)pairs * sizeof *slots);
     uint32_t *rows = malloc((size_t)pairs * sizeof *rows);
+    uint32_t *places = malloc((size_t)pairs * sizeof *places);
     for (int i = 0; i < pairs; i++) {
         slots[i] = draw(SLOTS);
         rows[i] = draw(ROWS);
     }
     martlet_set_threads(1);
-    CHECK(!martlet_experts(&e, x, slots, rows, one, pairs));
+    CHECK(!martlet_experts(&e, x, slots, rows, NULL, one, pairs));
     martlet_set_threads(4);
-    CHECK(!martlet_experts(&e, x, slots, rows, many, pairs));
+    CHECK(!martlet_experts(&e, x, slots, rows, NULL, many, pairs));
     same(one, many, (size_t)pairs * D);
+    for (int i = 0; i < pairs; i++)
+        places[i] = (uint32_t)(pairs - 1 - i);
+    CHECK(!martlet_experts(&e, x, slots, rows, places, many, pairs));
+    for (int i = 0; i < pairs; i++)
+        same(one + i * D, many + (pairs - 1 - i) * D, D);
     slots[0] = SLOTS;
-    CHECK(martlet_experts(&e, x, slots, rows, many, pairs) == EINVAL);
+    CHECK(martlet_experts(&e, x, slots, rows, NULL, many, pairs) == EINVAL);
+    free(places);
     drop(e.gate);
     drop(e.up);
     drop(e.down);
