@@ -3,8 +3,8 @@
     uv run --with gguf,xllamacpp python -m tests.bench.bench_peers [--folder DIR] [--rounds 3]
         [--spread 0.4]
 
-An 8-layer cut of the 80B (8 x 256 experts, top-10; 3.9 GB a format, made in
-DIR unless it is there: a spread of the routing is a DIR of its own). Rounds are
+An 8-layer cut of the 80B (8 x 256 experts, top-10; 3.9 GB a format, made in DIR unless it is there:
+a spread of the routing is a DIR of its own). Rounds are
 interleaved; ratios are taken inside a round, then the median. First everything is resident and
 warm. Then a control group holds each engine to a quarter of the model, page cache included; the
 file is evicted first, and reads are held to 400 MB/s so that rounds can be compared. Put DIR on a
