@@ -15,7 +15,8 @@ from engine.errors import BadContainer, ModelNotFound
 
 REDOWNLOAD = "Download or repack the model again."
 CHUNK_BYTES = 1 << 22  # of a copy, a hash or a comparison
-_F_RDAHEAD = 45  # <sys/fcntl.h> of macOS; Python has no name for it
+PAGE_BYTES = 4096  # what reads past the page cache are aligned to: no disk asks for more
+_F_RDAHEAD, _F_NOCACHE = 45, 48  # <sys/fcntl.h> of macOS; Python has no names for them
 _READ_BYTES = 1 << 26  # of one system call: macOS refuses 2 GiB and more
 
 
@@ -62,6 +63,23 @@ def without_readahead(descriptor: int) -> None:
         fcntl.fcntl(descriptor, _F_RDAHEAD, 0)
     elif hasattr(os, "posix_fadvise"):
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+
+
+def without_page_cache(descriptor: int) -> bool:
+    """Reads leave nothing in the page cache and, on Linux, are not copied out of it.
+
+    There they must be aligned to PAGE_BYTES: offset, addresses and sizes. Whether the file system
+    can: some have no other way than the cache.
+    """
+    try:
+        if sys.platform == "darwin":
+            fcntl.fcntl(descriptor, _F_NOCACHE, 1)
+        else:
+            flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_DIRECT)
+    except OSError:
+        return False
+    return True
 
 
 def _unreadable(path: Path, error: OSError) -> BadContainer:

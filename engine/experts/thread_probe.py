@@ -14,7 +14,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Protocol
 
-from engine.container.files import opened, without_readahead
+from engine.container.files import opened, without_page_cache, without_readahead
 from engine.container.layout import ExpertLayout
 from engine.errors import MartletError
 
@@ -24,7 +24,6 @@ SPELL_S = 0.06
 ROUNDS = 2
 PLACES = 512  # for a spell: more than any disk reads in it
 LEAST_BYTES = 1_000_000_000  # of all experts: smaller models are read once and stay in memory
-F_NOCACHE = 48  # <sys/fcntl.h> of macOS; Python has no name for it
 
 _chosen: dict[int, int] = {}  # threads by device number
 
@@ -57,9 +56,7 @@ def read_uncached(path: Path, offset: int, size: int) -> int:
     with opened(path) as descriptor:
         without_readahead(descriptor)
         if sys.platform == "darwin":
-            import fcntl
-
-            fcntl.fcntl(descriptor, F_NOCACHE, 1)
+            without_page_cache(descriptor)
         else:
             os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_DONTNEED)
         return len(os.pread(descriptor, size, offset))

@@ -53,6 +53,11 @@ def return_freed() -> None:
     _system.return_freed()
 
 
+def use_huge_pages(memory: memoryview) -> None:
+    """Ask the system to back this memory with few large pages. It may not; nothing else changes."""
+    _system.use_huge_pages(memory)
+
+
 def spare_bytes(total: int) -> int:
     """What a machine with `total` bytes should keep free, so that other programs stay alive."""
     return max(total // 20, min(3 * GB // 2, total * 3 // 16))

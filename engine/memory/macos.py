@@ -111,6 +111,10 @@ def return_freed(library: ctypes.CDLL | None = None) -> None:
     (library or system()).malloc_zone_pressure_relief(None, c_size_t(0))
 
 
+def use_huge_pages(memory: memoryview) -> None:
+    """Nothing to ask for: pages have 16 KB, and the system joins them by itself."""
+
+
 @cache
 def _host(library: ctypes.CDLL) -> c_uint32:
     """Once: every call adds a reference to a port."""

@@ -1,14 +1,15 @@
 """Opening files that nobody vouches for, and reading nothing but what was asked for."""
 
-import ctypes
-import mmap
+import errno
+import fcntl
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from engine.container.files import opened, without_readahead
+from engine.container.files import opened, without_page_cache, without_readahead
+from tests.engine.page_cache import cached_bytes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux which pages it has")
@@ -18,22 +19,23 @@ def test_nothing_is_read_ahead(tmp_path: Path) -> None:
     with opened(path) as descriptor:
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        if _cached_bytes(descriptor, size):
+        if cached_bytes(descriptor, size):
             pytest.skip("this file system keeps its files in memory")
         without_readahead(descriptor)
         os.pread(descriptor, read, 4 * read)
         os.pread(descriptor, read, 5 * read)  # to the system, the beginning of a stream
-        assert _cached_bytes(descriptor, size) == 2 * read
+        assert cached_bytes(descriptor, size) == 2 * read
 
 
-def _cached_bytes(descriptor: int, size: int) -> int:
-    """Of the file, in the page cache: mincore(2)."""
-    mincore = ctypes.CDLL(None, use_errno=True).mincore
-    mincore.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
-    with mmap.mmap(descriptor, size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as pages:
-        there = ctypes.create_string_buffer(size // mmap.PAGESIZE)
-        start = ctypes.c_char.from_buffer(pages)
-        failed = mincore(ctypes.addressof(start), size, there)
-        del start  # a map that something points into cannot be closed
-        assert not failed, os.strerror(ctypes.get_errno())
-        return sum(byte & 1 for byte in there.raw) * mmap.PAGESIZE
+def test_a_file_system_that_has_no_other_way_than_the_cache_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, command: int, argument: int = 0) -> int:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    path = tmp_path / "experts.bin"
+    path.write_bytes(b"whole")
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    with opened(path) as descriptor:
+        assert not without_page_cache(descriptor)
+        assert os.pread(descriptor, 5, 0) == b"whole"

@@ -1,7 +1,10 @@
+from ctypes import addressof, c_char
+
 import mlx.core as mx
 import numpy as np
 import pytest
 
+from engine.container.files import PAGE_BYTES
 from engine.experts.slots import ExpertMatrix, allocate_slots, copy_slot, slot_bytes
 from tests.engine.experts.handmade import PLAIN, QUANTIZED, make_layout, slot_contents
 
@@ -61,6 +64,25 @@ def test_copy_slot_copies_one_expert_and_no_other() -> None:
     copy_slot(source, 1, target, 2)
     assert slot_contents(target, 2) == b"\x07" * slot_bytes(layout)
     assert slot_contents(target, 1) == bytes(slot_bytes(layout))
+
+
+def address(view: memoryview) -> int:
+    return addressof(c_char.from_buffer(view))
+
+
+@pytest.mark.parametrize("shapes", [QUANTIZED, PLAIN])
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_arrays_begin_where_pages_do(shapes: tuple, count: int) -> None:
+    slots = allocate_slots(make_layout(shapes), 4, 32, count)
+    assert {address(view) % PAGE_BYTES for view in slots.views} == {0}
+    assert all(np.array(view).sum() == 0 for view in slots.views)
+
+
+def test_slots_are_direct_where_every_place_is_whole_pages() -> None:
+    pages = tuple((name, dtype, (64, 64)) for name, dtype, _ in PLAIN)
+    assert allocate_slots(make_layout(pages), 0, 0, 2).direct
+    odd = (*pages[:2], (pages[2][0], "F16", (64, 63)))
+    assert not allocate_slots(make_layout(odd), 0, 0, 2).direct
 
 
 def test_memory_returns_when_arrays_and_views_are_gone() -> None:

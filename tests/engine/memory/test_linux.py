@@ -1,5 +1,7 @@
 """Linux's figures, read from trees of files as kernels of both control group versions lay them."""
 
+import mmap
+from ctypes import addressof, c_char
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,34 @@ def test_what_is_kept_free_grows_with_the_machine() -> None:
     assert machine.spare_bytes(8 * gb) == 1.5 * gb
     assert machine.spare_bytes(64 * gb) == 3.2 * gb
     assert machine.spare_bytes(gb) == 0.1875 * gb
+
+
+def huge_bytes(memory: memoryview) -> int:
+    """Of the mapping in which the memory lies: what huge pages back. From /proc/self/smaps."""
+    at, inside = addressof(c_char.from_buffer(memory)), False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, *rest = line.split()
+        if "-" in name and not name.endswith(":"):
+            first, end = (int(part, 16) for part in name.split("-"))
+            inside = first <= at < end
+        elif inside and name == "AnonHugePages:":
+            return int(rest[0]) * 1024
+    raise AssertionError("that memory is mapped")
+
+
+def test_huge_pages_back_what_is_large_and_change_nothing() -> None:
+    with mmap.mmap(-1, 16 * MB, mmap.MAP_PRIVATE) as mapped, memoryview(mapped) as memory:
+        content = bytes(range(256)) * (len(memory) // 256)
+        memory[:] = content
+        linux.use_huge_pages(memory[linux.PAGE :])  # as slots lie: not where a huge page begins
+        assert memory.tobytes() == content
+        if not (huge := huge_bytes(memory[linux.PAGE :])):
+            pytest.skip("this kernel gives no huge pages when asked")
+        assert 12 * MB <= huge <= 16 * MB
+
+
+def test_small_memory_is_left_alone() -> None:
+    memory = memoryview(bytearray(b"small" * 100))
+    linux.use_huge_pages(memory)
+    machine.use_huge_pages(memory)
+    assert memory.tobytes() == b"small" * 100
