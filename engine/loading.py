@@ -18,6 +18,7 @@ from engine.experts.policy import PolicyFactory, policy_for
 from engine.experts.reader import ExpertReader, ThreadedReader
 from engine.experts.thread_probe import threads_for
 from engine.memory.machine import return_freed
+from engine.memory.page_cache import no_room_to_cache
 from engine.memory.plan import PLANNED_CONTEXT, check_fits, floor_bytes, plan_memory
 from engine.model.hybrid import Model
 from engine.model.kernels import Kernels
@@ -38,6 +39,7 @@ def load_model(
     memory_bytes: int | None = None,
     slots: int | None = None,
     reader_threads: int | None = None,
+    direct_reads: bool | None = None,
     policy: PolicyFactory = policy_for,
     kernels: Kernels | None = None,
     on_route: OnRoute = unheard,
@@ -56,7 +58,8 @@ def load_model(
     `progress` hears a phase ("checking", "dense", "slots") and how much of it is done, 0 to 1;
     `on_route` hears each layer's choice of experts (`TraceRecorder.add`). `check_reads`: of so many
     expert reads, one is held against its checksum; 0: none. Without `reader_threads`, a short
-    measurement of the volume says how many.
+    measurement of the volume says how many. `direct_reads`: past the system's page cache, as on
+    Linux where nothing says otherwise and that cache has no room.
     Raises the errors of `engine.errors` that name what to cure.
     """
     progress("checking", 0.0)
@@ -78,7 +81,8 @@ def load_model(
     progress("dense", 0.0)
     tensors = load_dense(container, container.stored)
     progress("slots", 0.0)
-    reader = default_reader(reader_threads or threads_for(container))
+    direct = no_room_to_cache(plan, container.layout) if direct_reads is None else direct_reads
+    reader = default_reader(reader_threads or threads_for(container), direct=direct)
     if check_reads:
         reader = CheckedReader(reader, known_sums(container), check_reads)
     cache = ExpertCache(container, plan.slots_per_layer, reader, policy)
@@ -111,7 +115,9 @@ def default_kernels(*, plain: bool = False) -> Kernels:
     return NativeKernels(native) if native else PlainKernels(dtype)
 
 
-def default_reader(thread_count: int) -> ExpertReader:
-    """The fastest reader that this machine can run."""
+def default_reader(thread_count: int, *, direct: bool = False) -> ExpertReader:
+    """The fastest reader that this machine can run. `direct`: past the page cache."""
     native = native_core()
-    return NativeReader(native, thread_count) if native else ThreadedReader(thread_count)
+    if native:
+        return NativeReader(native, thread_count, direct=direct)
+    return ThreadedReader(thread_count, direct=direct)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.config import ModelConfig
+from engine.container.files import PAGE_BYTES
 from engine.container.layout import ExpertLayout
 from engine.experts.reader import ReadRequest
 from engine.experts.slots import LayerSlots, allocate_slots
@@ -37,4 +38,5 @@ def read_request(
 ) -> ReadRequest:
     """One read that fills `slot` of `slots` with an expert; the padding stays on the disk."""
     offset = expert * files.layout.stride
-    return ReadRequest(layer, expert, files.layer_path(layer), offset, slots.places(slot))
+    direct = slots.direct and offset % PAGE_BYTES == 0
+    return ReadRequest(layer, expert, files.layer_path(layer), offset, slots.places(slot), direct)

@@ -1,20 +1,26 @@
 """ExpertReader: reads expert blobs from layer files straight into slots.
 
 A request is one contiguous stretch of one file, scattered over memoryviews by one `preadv`.
-Requests come in batches, which are awaited; lookahead waits until no demand is queued, and can be
-cancelled. The threads touch file descriptors and memoryviews only, never MLX. `ThreadedReader` is
-the portable implementation; the protocols are the seam for another.
+Requests come in batches, which are awaited. Lookahead waits until no demand is queued or being
+read, since it would take its share of the disk's rate, and can be cancelled. The threads touch file
+descriptors and memoryviews only, never MLX. `ThreadedReader` is the portable implementation; the
+protocols are the seam for another.
+
+Direct reads go past the system's page cache: the disk writes into the slots, and no processor
+copies. They are for where that cache has no room to keep anything, and where offset and memory are
+aligned; everything else, and what fails, is read through the cache.
 """
 
+import errno
 import os
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from engine.container.files import without_readahead
+from engine.container.files import without_page_cache, without_readahead
 from engine.errors import ReadFailed
 
 _IOV_MAX = 1024  # of Linux and macOS
@@ -30,6 +36,7 @@ class ReadRequest:
     path: Path
     offset: int
     views: tuple[memoryview, ...]
+    direct: bool = False  # whether offset and views are aligned as direct reads need them
 
 
 class Batch(Protocol):
@@ -48,7 +55,7 @@ class ExpertReader(Protocol):
     """Reads in the background. Owned by one thread."""
 
     def submit(self, requests: Sequence[ReadRequest], *, lookahead: bool = False) -> Batch:
-        """Queue reads, in order of urgency. `lookahead`: only after everything else."""
+        """Queue reads, in order of urgency. `lookahead`: begun while nothing else is read."""
         ...
 
     def close(self) -> None:
@@ -59,10 +66,11 @@ class ExpertReader(Protocol):
 class ThreadedReader:
     """Reads with a few persistent threads; the interpreter's lock is free during a read."""
 
-    def __init__(self, thread_count: int = 4) -> None:
-        self._files = OpenFiles()
+    def __init__(self, thread_count: int = 4, *, direct: bool = False) -> None:
+        self._files = OpenFiles(direct)
         self._demand: deque[_Job] = deque()
         self._lookahead: deque[_Job] = deque()
+        self._demands = 0  # being read
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
@@ -73,7 +81,7 @@ class ThreadedReader:
             thread.start()
 
     def submit(self, requests: Sequence[ReadRequest], *, lookahead: bool = False) -> "_Batch":
-        batch = _Batch(requests, self._changed)
+        batch = _Batch(requests, self._changed, lookahead)
         with self._changed:
             if self._closed:
                 raise RuntimeError("the reader is closed")
@@ -100,6 +108,7 @@ class ThreadedReader:
                 batch.finish(position, self._read(batch.requests[position]))
             except BaseException as bug:  # noqa: BLE001 - a thread's outermost frame
                 batch.fail(position, bug)
+            self._ended(batch)
 
     def _next(self) -> "_Job | None":
         """Wait for a request and begin it; None when closed."""
@@ -113,11 +122,18 @@ class ThreadedReader:
 
     def _begin(self) -> "_Job | None":
         """The most urgent request that has not been cancelled. The lock is held."""
-        while queue := self._demand or self._lookahead:
+        while queue := self._demand or (self._lookahead if not self._demands else None):
             batch, position = queue.popleft()
             if batch.begin(position):
+                self._demands += not batch.lookahead
                 return batch, position
         return None
+
+    def _ended(self, batch: "_Batch") -> None:
+        with self._changed:
+            self._demands -= not batch.lookahead
+            if self._lookahead and not self._demands:
+                self._changed.notify_all()
 
     def _read(self, request: ReadRequest) -> ReadFailed | None:
         """Read; where that fails, once more from a fresh descriptor: volumes come back."""
@@ -125,7 +141,7 @@ class ThreadedReader:
             try:
                 self._files.read(request)
             except (OSError, EOFError):
-                self._files.read(request)
+                self._files.read(replace(request, direct=False))
         except (OSError, EOFError) as error:
             return failure(request, getattr(error, "strerror", None) or error)
         return None
@@ -134,8 +150,11 @@ class ThreadedReader:
 class _Batch:
     """A batch of `ThreadedReader`. `lock` is the reader's."""
 
-    def __init__(self, requests: Sequence[ReadRequest], lock: threading.Condition) -> None:
+    def __init__(
+        self, requests: Sequence[ReadRequest], lock: threading.Condition, lookahead: bool
+    ) -> None:
         self.requests = tuple(requests)
+        self.lookahead = lookahead
         self._lock = lock
         self._answers: list[ReadFailed | None] = [None] * len(requests)
         self._queued = set(range(len(requests)))
@@ -189,44 +208,54 @@ _Job = tuple[_Batch, int]
 class OpenFiles:
     """Descriptors by path, shared by threads. One that failed is forgotten: the next is fresh."""
 
-    def __init__(self) -> None:
-        self._files: dict[Path, OpenFile] = {}
+    def __init__(self, direct: bool = False) -> None:
+        """`direct`: requests that can are read past the page cache."""
+        self._direct = direct
+        self._files: dict[tuple[Path, bool], OpenFile] = {}
         self._lock = threading.Lock()
 
     def read(self, request: ReadRequest) -> None:
         """Fill the request's views. Raises OSError, or EOFError where the file is too short."""
-        file = self.open(request.path)
+        file = self.open(request)
         try:
             _fill(file.descriptor, request.views, request.offset)
-        except (OSError, EOFError):
-            self.forget(request.path, file)
+        except (OSError, EOFError) as error:
+            self.forget(file, getattr(error, "errno", None))
             raise
 
     def close(self) -> None:
         with self._lock:
             self._files.clear()
 
-    def open(self, path: Path) -> "OpenFile":
-        """The descriptor that all share, as long as it does not fail."""
+    def open(self, request: ReadRequest) -> "OpenFile":
+        """The descriptor that all requests of this kind share, as long as it does not fail."""
         with self._lock:
-            file = self._files.get(path)
+            key = request.path, request.direct and self._direct
+            file = self._files.get(key)
             if file is None:
-                file = self._files[path] = OpenFile(path)
+                file = self._files[key] = OpenFile(*key)
             return file
 
-    def forget(self, path: Path, file: "OpenFile") -> None:
-        """It failed; those who still read from it keep it."""
+    def forget(self, file: "OpenFile", error: int | None) -> None:
+        """It failed, with an errno; those who still read from it keep it."""
         with self._lock:
-            if self._files.get(path) is file:
-                del self._files[path]
+            if file.direct and error == errno.EINVAL:  # a system that wants it aligned otherwise
+                self._direct = False
+            key = file.path, file.direct
+            if self._files.get(key) is file:
+                del self._files[key]
 
 
 class OpenFile:
     """A descriptor that closes with its last user: another thread may be reading from it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, direct: bool = False) -> None:
+        self.path = path
+        self.direct = direct
         self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         without_readahead(self.descriptor)
+        if direct:
+            without_page_cache(self.descriptor)  # where it cannot, the cache serves
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):

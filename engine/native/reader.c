@@ -35,7 +35,7 @@ struct Reader {
     pthread_mutex_t lock;
     pthread_cond_t work;
     Queue demand, lookahead;
-    int closed, threads;
+    int closed, threads, demands; /* demands: those being read */
     Preadv preadv;
     pthread_t ids[];
 };
@@ -94,12 +94,14 @@ static int64_t fill(Job *job, Preadv read)
     return 0;
 }
 
+/* A guess is not begun while a demand is being read: it would take half of the disk's rate. */
 static Job *next_job(Reader *reader)
 {
-    Queue *queue = reader->demand.first ? &reader->demand : &reader->lookahead;
-    Job *job = queue->first;
+    Job *job = reader->demand.first;
+    if (!job && !reader->demands)
+        job = reader->lookahead.first;
     if (job)
-        pull(queue, job);
+        pull(job->batch->queue, job);
     return job;
 }
 
@@ -114,10 +116,15 @@ static void *run(void *argument)
             pthread_cond_wait(&reader->work, &reader->lock);
             continue;
         }
+        const int demand = job->batch->queue == &reader->demand;
+        reader->demands += demand;
         pthread_mutex_unlock(&reader->lock);
         int64_t result = fill(job, reader->preadv);
         pthread_mutex_lock(&reader->lock);
+        reader->demands -= demand;
         answer(job, result);
+        if (!reader->demands && reader->lookahead.first)
+            pthread_cond_broadcast(&reader->work);
     }
     pthread_mutex_unlock(&reader->lock);
     return NULL;

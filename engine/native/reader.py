@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Sequence
 from ctypes import addressof, c_char, c_int32, c_int64
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,9 +22,9 @@ _CANCELLED = "cancelled"
 class NativeReader:
     """See `engine.experts.reader.ExpertReader`."""
 
-    def __init__(self, native: NativeCore, thread_count: int = 4) -> None:
+    def __init__(self, native: NativeCore, thread_count: int = 4, *, direct: bool = False) -> None:
         self.core = native
-        self.files = OpenFiles()
+        self.files = OpenFiles(direct)
         self.handle = native.open_reader(thread_count)
         self.closed = False
 
@@ -72,7 +73,8 @@ class NativeBatch:
     def _try_again(self, reasons: list[str | None]) -> None:
         failed = [i for i, reason in enumerate(reasons) if reason not in (None, _CANCELLED)]
         if failed and not self._reader.closed:
-            again = Attempt(self._reader, [self._requests[i] for i in failed], False)
+            cached = [replace(self._requests[i], direct=False) for i in failed]
+            again = Attempt(self._reader, cached, False)
             for i, reason in zip(failed, again.wait(), strict=True):
                 reasons[i] = reason
 
@@ -117,7 +119,7 @@ class Attempt:
 
     def _open(self, request: ReadRequest) -> None:
         try:
-            self._files.append(self._reader.files.open(request.path))
+            self._files.append(self._reader.files.open(request))
             self._reasons.append(None)
         except OSError as error:
             self._files.append(None)
@@ -144,7 +146,7 @@ class Attempt:
             return self._reasons[position]
         if answer == 0:
             return None
-        self._reader.files.forget(self._requests[position].path, file)
+        self._reader.files.forget(file, answer)
         return os.strerror(answer) if answer > 0 else f"the file ends at byte {-1 - answer}"
 
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, Queue
 
 import pytest
 
@@ -265,6 +266,29 @@ def test_demand_goes_before_lookahead(
     for batch in (first, ahead, demand):
         assert not any(batch.wait())
     assert gate.offsets == [0, 3 * BLOB, 4 * BLOB, BLOB, 2 * BLOB]
+
+
+def test_no_guess_is_begun_while_a_demand_is_being_read(
+    reader: ThreadedReader, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, begun = Gate(monkeypatch), Queue[int]()
+
+    def preadv(descriptor: int, views: Sequence[memoryview], offset: int) -> int:
+        begun.put(offset)
+        return gate.preadv(descriptor, views, offset)
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    first = reader.submit([request(path, 0)])
+    assert begun.get(timeout=WAIT_S) == 0
+    ahead = reader.submit([request(path, 1), request(path, 2)], lookahead=True)
+    demand = reader.submit([request(path, 3)])
+    assert begun.get(timeout=WAIT_S) == 3 * BLOB  # though six threads have nothing to do
+    with pytest.raises(Empty):
+        begun.get(timeout=0.02)
+    gate.opened.set()
+    for batch in (first, demand, ahead):
+        assert not any(batch.wait())
+    assert {begun.get(timeout=WAIT_S) for _ in range(2)} == {BLOB, 2 * BLOB}
 
 
 def test_cancelling_drops_what_nobody_has_begun(

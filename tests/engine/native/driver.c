@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "martlet.h"
 
@@ -432,6 +433,34 @@ static void urgency(void)
     martlet_reader_free(reader);
 }
 
+/* No guess is begun while a demand is being read, though threads are idle. */
+static void patience(void)
+{
+    Reader *reader = martlet_reader_open(4, gated);
+    CHECK(reader);
+    const int before = entered;
+    pthread_mutex_lock(&gate);
+    Batch *batches[] = {ask_for(reader, 50, 1, 0), NULL, NULL};
+    while (__atomic_load_n(&entered, __ATOMIC_SEQ_CST) == before)
+        sched_yield();
+    batches[1] = ask_for(reader, 60, 2, 1);
+    batches[2] = ask_for(reader, 70, 1, 0);
+    while (__atomic_load_n(&entered, __ATOMIC_SEQ_CST) < before + 2)
+        sched_yield();
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    CHECK(__atomic_load_n(&entered, __ATOMIC_SEQ_CST) == before + 2);
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < 3; i++) {
+        int64_t answers[2] = {0, 0};
+        martlet_wait(batches[i], answers);
+        CHECK(!answers[0] && !answers[1]);
+        martlet_batch_free(batches[i]);
+    }
+    CHECK(entered == before + 4 && order[before] / 10 != 6 && order[before + 1] / 10 != 6);
+    martlet_reader_close(reader);
+    martlet_reader_free(reader);
+}
+
 /* Closing answers what is queued; a batch outlives the threads. */
 static void closing(void)
 {
@@ -481,6 +510,7 @@ int main(int count, char **arguments)
     }
     reads();
     urgency();
+    patience();
     closing();
     martlet_set_threads(1); /* ends the workers, whose memory a leak checker would report */
     return 0;
