@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from engine.config import ModelConfig, Quantization, parse_config, token_ids
@@ -94,7 +95,12 @@ class Container:
 
     def layer_path(self, layer: int) -> Path:
         """The file of a layer's experts."""
-        return self.path / layer_name(layer)
+        return _layer_path(self.path, layer)
+
+
+@lru_cache(maxsize=1024)  # it is asked for every expert that is read
+def _layer_path(folder: Path, layer: int) -> Path:
+    return folder / layer_name(layer)
 
 
 def open_container(path: Path) -> Container:

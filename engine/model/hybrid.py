@@ -87,7 +87,7 @@ class Model:
 
     def new_state(self) -> State:
         """An empty state for this model."""
-        return State(self.config, self.kernels.dtype)
+        return State(self.config, self.kernels.dtype, recycles=self.kernels.recycles)
 
     def prefill(
         self,
@@ -182,7 +182,9 @@ class Model:
         kernels, eps = self.kernels, self.config.rms_norm_eps
         normed = kernels.rms_norm(x, layer.input_norm, eps)
         if isinstance(layer.mixer, DeltaNet):
-            mixed, after = layer.mixer.mix(kernels, normed, state.deltas[len(deltas)])
+            number = len(deltas)
+            before, spare = state.deltas[number], state.spare(number)
+            mixed, after = layer.mixer.mix(kernels, normed, before, spare)
             deltas.append(after)
         else:
             attention_layers_before = layer.experts.layer - len(deltas)

@@ -52,6 +52,7 @@ class Kernels(Protocol):
     """Every piece takes and gives arrays in `dtype` unless it says float32."""
 
     dtype: mx.Dtype
+    recycles: bool  # whether `delta_net` writes into what it is given as `spare`
 
     def scratch_bytes(self, config: ModelConfig, tokens: int) -> int:
         """At most what lies beside weights and state while a chunk of T tokens passes a layer."""
@@ -88,6 +89,7 @@ class Kernels(Protocol):
         conv_state: mx.array,  # (3, C): the last inputs of the convolution
         delta_state: mx.array,  # (Hv, dv, dk) float32
         w: DeltaNetWeights,
+        spare: mx.array | None = None,  # like delta_state: memory that the new one may take
     ) -> tuple[mx.array, mx.array, mx.array]:
         """Convolution, recurrence and gated norm: (T, Hv·dv), new conv state, new delta state."""
         ...

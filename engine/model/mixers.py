@@ -37,11 +37,14 @@ class DeltaNet:
     out: Linear
     weights: DeltaNetWeights
 
-    def mix(self, kernels: Kernels, x: mx.array, state: DeltaState) -> tuple[mx.array, DeltaState]:
-        """(T, D) -> (T, D) and the state after these tokens."""
+    def mix(
+        self, kernels: Kernels, x: mx.array, state: DeltaState, spare: mx.array | None
+    ) -> tuple[mx.array, DeltaState]:
+        """(T, D) -> (T, D) and the state after these tokens, which may lie in `spare`."""
         parts = self.projections
         mixed, z, a, b = kernels.linears(x, (parts.qkv, parts.z, parts.a, parts.b))
-        y, conv, delta = kernels.delta_net(mixed, z, a, b, state.conv, state.delta, self.weights)
+        held = state.conv, state.delta, self.weights, spare
+        y, conv, delta = kernels.delta_net(mixed, z, a, b, *held)
         return kernels.linear(y, self.out), DeltaState(conv, delta)
 
 

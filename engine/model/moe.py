@@ -23,7 +23,7 @@ from engine.experts.lookahead import Lookahead
 from engine.experts.slots import LayerSlots
 from engine.experts.staging import Staging
 from engine.model.kernels import Kernels, Routing, SharedExpert
-from engine.model.token_experts import PlacedPairs, TokenExperts, mix_resident, mix_token
+from engine.model.token_experts import fuses, mix_resident, mix_token, places
 from engine.model.weights import Linear, linear
 
 Ids = NDArray[np.uint32]
@@ -115,16 +115,19 @@ class SparseExperts:
         routing: Routing,
     ) -> mx.array:
         """(1, D), by way of the cache."""
-        likely = self._likely(kernels, memory, residual)
+        lazy = not places(kernels)  # then both choices come with one wait
+        likely = self._likely(kernels, memory, residual) if lazy else ()
         asked = self._read_back(memory, routing.ids, *likely)
         memory.lookahead.heard(self.layer, asked[0])
         slots = memory.cache.slots(self.layer)
         with memory.cache.begin(self.layer, asked[0]) as fetch:
+            if not lazy:  # the disk is at work by now
+                likely = self._likely(kernels, memory, residual)
             if likely:
                 memory.lookahead.expect(self.layer + 1, np.array(likely[0])[0])
             elif slots.count == self.expert_count and memory.lookahead.allowed:
                 memory.cache.guess(self.layer, memory.cache.missing(self.layer), FILLED)
-            if isinstance(kernels, TokenExperts) and kernels.fuses_experts(slots, self.top_k):
+            if fuses(kernels) and kernels.fuses_experts(slots, self.top_k):
                 return mix_token(kernels, fetch, slots, x, residual, routing.scores, self.shared)
             shared = kernels.shared_mlp(x, self.shared)
             pairs = PairProducts(kernels, x, asked, self.expert_count)
@@ -142,7 +145,7 @@ class SparseExperts:
     ) -> mx.array:
         """(1, D): the router's ids are the slots', and never leave the device."""
         slots, ids = cache.slots(self.layer), routing.ids
-        if isinstance(kernels, TokenExperts) and kernels.fuses_experts(slots, self.top_k):
+        if fuses(kernels) and kernels.fuses_experts(slots, self.top_k):
             given = slots, ids[0], self.places, x, residual, routing.scores, self.shared
             return mix_resident(kernels, *given)
         products = kernels.expert_mlp(x, slots, ids, self.rows, False)
@@ -235,7 +238,7 @@ class PairProducts:
         self.slot_of = np.full(expert_count, -1, np.int64)
         self.outputs: list[mx.array] = []
         self.positions: list[Positions] = []
-        self.placing = kernels if isinstance(kernels, PlacedPairs) else None
+        self.placing = kernels if places(kernels) else None
         if self.placing:
             self.placed = self.placing.blank_pairs(self.asked.size, x.shape[1])
 

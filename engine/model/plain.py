@@ -26,6 +26,8 @@ class PlainKernels:
     def __init__(self, dtype: mx.Dtype) -> None:
         self.dtype = dtype
 
+    recycles = False
+
     def scratch_bytes(self, config: ModelConfig, tokens: int) -> int:
         pairs = config.experts_per_token * (
             2 * config.hidden_size + config.expert_intermediate_size
@@ -76,6 +78,7 @@ class PlainKernels:
         conv_state: mx.array,
         delta_state: mx.array,
         w: DeltaNetWeights,
+        spare: mx.array | None = None,
     ) -> tuple[mx.array, mx.array, mx.array]:
         convolved, conv_state = causal_conv(mixed, conv_state, w.conv)
         q, k, v = split_heads(convolved, w)

@@ -1,9 +1,9 @@
 """State: what a conversation has left in the model, and exact snapshots of it.
 
 Keys and values of attention layers grow by steps to the live length; the convolution's last
-inputs and the delta state (float32) of DeltaNet layers are replaced, never changed. Recurrent
-state cannot be trimmed, so going back means restoring a snapshot. Snapshots of one conversation
-share the rows that they have in common.
+inputs and the delta state (float32) of DeltaNet layers are replaced, never changed while anybody
+may read them. Recurrent state cannot be trimmed, so going back means restoring a snapshot.
+Snapshots of one conversation share the rows that they have in common.
 
 K key/value heads, d head dim, C conv channels, W conv width, Hv value heads, dv, dk dims.
 """
@@ -107,11 +107,17 @@ class KeyValueCache:
 
 
 class State:
-    """One conversation's state; `length` tokens are in it."""
+    """One conversation's state; `length` tokens are in it.
 
-    def __init__(self, config: ModelConfig, dtype: mx.Dtype) -> None:
+    `recycles`: the delta states that a token's commit replaces are kept for the next token's to be
+    written into, unless a snapshot holds them.
+    """
+
+    def __init__(self, config: ModelConfig, dtype: mx.Dtype, *, recycles: bool = False) -> None:
         self.config = config
         self.dtype = dtype
+        self._recycles = recycles
+        self._spare: list[mx.array] = []
         self.clear()
 
     def clear(self) -> None:
@@ -119,7 +125,7 @@ class State:
         self.length = 0
         self._rows: KeyValueRows | None = None
         blank = _blank_delta(self.config, self.dtype)
-        self.deltas = [blank for linear in self.config.linear_layers if linear]
+        self._take([blank for linear in self.config.linear_layers if linear], shared=True)
         self.caches = [
             KeyValueCache(self.config, self.dtype)
             for linear in self.config.linear_layers
@@ -128,13 +134,21 @@ class State:
 
     def reserve(self, tokens: int) -> None:
         """Make room for `tokens` more rows in every attention layer."""
+        if tokens > 1:
+            self._spare = []  # a chunk needs the memory more than the time
         for cache in self.caches:
             cache.reserve(self.length + tokens)
 
     def commit(self, tokens: int, deltas: Sequence[DeltaState]) -> None:
         """Take over a chunk as a whole. Until then, nothing of it counts."""
-        self.deltas = list(deltas)
+        replaced, free = self.deltas, self._recycles and not self._shared and tokens == 1
+        self._take(deltas, shared=False)
+        self._spare = [state.delta for state in replaced] if free else []
         self.length += tokens
+
+    def spare(self, layer: int) -> mx.array | None:
+        """Memory for the next delta state of a DeltaNet layer; what it holds means nothing."""
+        return self._spare[layer] if self._spare else None
 
     def snapshot(self) -> Snapshot:
         """The state as it is now; exact, and unaffected by what comes later."""
@@ -144,6 +158,7 @@ class State:
         keys, values = tuple(k for k, _ in pairs), tuple(v for _, v in pairs)
         mx.eval(keys, values, [(s.conv, s.delta) for s in self.deltas])
         self._rows = KeyValueRows(start, self.length, keys, values, parent)
+        self._shared = True
         return Snapshot(tuple(self.deltas), self._rows)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -151,9 +166,15 @@ class State:
         chain = snapshot.rows.lineage()
         for layer, cache in enumerate(self.caches):
             cache.replace([s.keys[layer] for s in chain], [s.values[layer] for s in chain])
-        self.deltas = list(snapshot.deltas)
+        self._take(snapshot.deltas, shared=True)
         self.length = snapshot.length
         self._rows = snapshot.rows
+
+    def _take(self, deltas: Sequence[DeltaState], *, shared: bool) -> None:
+        """`shared`: others read them too, so that they are never written into."""
+        self.deltas = list(deltas)
+        self._shared = shared
+        self._spare = []
 
 
 def state_bytes(config: ModelConfig, length: int, itemsize: int) -> int:

@@ -6,7 +6,7 @@ down products, the weighting, the shared expert's gate and the residual at once.
 is the same whatever it was computed with, and the rows are summed in the router's order.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import mlx.core as mx
 import numpy as np
@@ -63,6 +63,26 @@ class PlacedPairs(Protocol):
     def filled_pairs(self, products: Any) -> mx.array:
         """All products, when every row is filled: (N, D)."""
         ...
+
+
+def fuses(kernels: object) -> TypeGuard[TokenExperts]:
+    """Whether they offer that."""
+    return _offers(type(kernels), TokenExperts)
+
+
+def places(kernels: object) -> TypeGuard[PlacedPairs]:
+    """Whether they offer that."""
+    return _offers(type(kernels), PlacedPairs)
+
+
+_known: dict[tuple[type, type], bool] = {}  # looking for all methods takes as long as a product
+
+
+def _offers(kind: type, protocol: type) -> bool:
+    known = _known.get((kind, protocol))
+    if known is None:
+        known = _known[kind, protocol] = issubclass(kind, protocol)
+    return known
 
 
 def mix_token(

@@ -35,6 +35,8 @@ _COPIED_BYTES = 1 << 23
 class NativeKernels(PlainKernels):
     """See `engine.model.kernels.Kernels`."""
 
+    recycles = True
+
     def __init__(self, native: NativeCore) -> None:
         super().__init__(mx.float32)
         self.core = native
@@ -102,9 +104,11 @@ class NativeKernels(PlainKernels):
         conv_state: mx.array,
         delta_state: mx.array,
         w: DeltaNetWeights,
+        spare: mx.array | None = None,
     ) -> tuple[mx.array, mx.array, mx.array]:
         held = [row_major(array) for array in (mixed, z, a, b, conv_state, delta_state)]
-        results = [blank(*array.shape) for array in (z, conv_state, delta_state)]
+        results = [blank(*array.shape) for array in (z, conv_state)]
+        results.append((spare, address(spare)) if spare is not None else blank(*delta_state.shape))
         arrays = core.DeltaArrays(*(at for _, at in (*held, *results)))
         self.core.delta_net(self._delta_nets.get(w.conv, lambda: _delta_net(w)), arrays, len(mixed))
         y, conv, delta = (filled(buffer) for buffer, _ in results)

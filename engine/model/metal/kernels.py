@@ -48,6 +48,7 @@ class MetalKernels(PlainKernels):
         conv_state: mx.array,
         delta_state: mx.array,
         w: DeltaNetWeights,
+        spare: mx.array | None = None,
     ) -> tuple[mx.array, mx.array, mx.array]:
         if mixed.shape[0] > 1 or "delta_net" in self.off:
             return super().delta_net(mixed, z, a, b, conv_state, delta_state, w)

@@ -143,6 +143,17 @@ def test_the_answer_is_the_same_for_every_cache(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_the_answer_is_the_same_past_the_page_cache(
+    family: Family, tiny_models: TinyModels, load: Load
+) -> None:
+    path, ids = tiny_models.container(family, bits=None), prompt(70)
+    expected = greedy(load(path, slots=5, direct_reads=False), ids, 60)
+    direct = load(path, slots=5, direct_reads=True)
+    assert direct.cache.slots(0).direct  # this form's matrices are whole pages
+    assert greedy(direct, ids, 60) == expected
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_snapshot_restores_exactly(family: Family, tiny_models: TinyModels, load: Load) -> None:
     model = load(tiny_models.container(family, bits=4))
     state = model.new_state()
