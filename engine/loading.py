@@ -77,7 +77,7 @@ def load_model(
         snapshots_bytes=snapshots_bytes,
     )
     check_fits(plan, floor_bytes(plan, container.config.experts_per_token))
-    mx.set_cache_limit(plan.allocator_bytes)
+    mx.set_cache_limit(0)  # what loading frees, nothing after it can use
     progress("dense", 0.0)
     tensors = load_dense(container, container.stored)
     progress("slots", 0.0)
@@ -89,7 +89,7 @@ def load_model(
     if isinstance(kernels, MetalKernels):
         prove(kernels, container.config, cache.slots(0))
     model = Model(container, tensors, cache, kernels, plan, reader, on_route)
-    mx.clear_cache()
+    mx.set_cache_limit(plan.allocator_bytes)
     return_freed()
     progress("slots", 1.0)
     return model

@@ -18,7 +18,7 @@ from engine.protocol import PressureLevel
 ROOT = Path("/")
 PAGE = mmap.PAGESIZE
 HUGE_PAGE = 1 << 21  # of x86-64, and of ARM with pages of 4 KB
-_MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25  # <asm-generic/mman-common.h>
+_MADV_COLLAPSE = 25  # <asm-generic/mman-common.h>
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +97,15 @@ def return_freed() -> None:
 def use_huge_pages(memory: memoryview) -> None:
     """Of 2 MB instead of 4 KB: a processor's table of pages covers them all (madvise(2)).
 
-    At once, by one copy, where the kernel can (6.1 and newer); otherwise when it finds the time.
+    At once, by one copy, where the kernel can (6.1 and newer). MADV_HUGEPAGE would stay in force
+    when the C library uses the addresses again, and small things would take 2 MB.
     """
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     first, end = -(-start // PAGE) * PAGE, (start + memory.nbytes) // PAGE * PAGE
     if end - first < HUGE_PAGE:
         return
-    advise = ctypes.CDLL(None).madvise
-    for advice in (_MADV_HUGEPAGE, _MADV_COLLAPSE):
-        advise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), advice)
+    size = ctypes.c_size_t(end - first)
+    ctypes.CDLL(None).madvise(ctypes.c_void_p(first), size, _MADV_COLLAPSE)
 
 
 def memory_groups(root: Path = ROOT) -> list[ControlGroup]:

@@ -17,7 +17,7 @@ from engine.memory.share import pool_bytes
 from engine.model.kernels import Kernels
 from engine.model.state import state_bytes
 
-INTERPRETER_BYTES = 50_000_000  # Python, MLX and the libraries, before a model
+INTERPRETER_BYTES = 55_000_000  # Python, MLX and the libraries, before a model
 TOKENIZER_FACTOR = 20  # what the tokenizers library takes for a byte of tokenizer.json
 ALLOCATOR_BYTES = 256_000_000  # at most; MLX's own default is nearly all it ever had
 SNAPSHOT_BYTES = 256_000_000  # of kept prefixes, at most, unless the caller says otherwise
