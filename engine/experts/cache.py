@@ -105,6 +105,10 @@ class ExpertCache:
             state.loading[expert] = load = Load([expert], batch)
             state.guesses.append(load)
 
+    def guessed(self, layer: int) -> list[int]:
+        """What `guess` has given slots since the layer's last look-up."""
+        return [expert for load in self._layers[layer].guesses for expert in load.experts]
+
     def begin(self, layer: int, experts: Sequence[int] | Ids) -> "Fetch":
         """Give all these experts slots, pin them, and start to read the missing ones.
 

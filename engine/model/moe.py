@@ -3,7 +3,8 @@
 The product of a (token, expert) pair depends on nothing but the pair, and a token's pairs are
 summed in the router's order: so the output is the same whatever lay in the slots. A long chunk is a
 sweep: every expert that any of its tokens needs is read once, the decode slots are left alone until
-the prompt's last chunk puts the hottest there.
+the prompt's last chunk puts the hottest there. While a layer mixes its tokens, the disk would have
+nothing to do: in that last chunk it reads what the layer before took for the hottest.
 
 A token's layer waits once, for the router's choice, which says what to read. Where all experts of
 the layer lie in their slots there is nothing to read, and nothing is waited for.
@@ -88,13 +89,17 @@ class SparseExperts:
                 memory.cache.count_hits(self.top_k)
                 return self._mix_resident(kernels, memory.cache, x, residual, routing)
             return self._mix_token(kernels, memory, x, residual, routing)
-        asked = self._read_back(memory, routing.ids)
+        sweeps = memory.staging is not None and x.shape[0] >= SWEEP_TOKENS
+        likely = self._next_choice(kernels, memory, residual) if sweeps and admit else ()
+        asked = self._read_back(memory, routing.ids, *likely)
         memory.cache.heard(self.layer, asked)
         shared = kernels.shared_mlp(x, self.shared)
         pairs = PairProducts(kernels, x, asked, self.expert_count)
-        if memory.staging is None or asked.shape[0] < SWEEP_TOKENS:
+        if memory.staging is None or not sweeps:
             self._through_slots(memory.cache, pairs, shared, check)
         else:
+            if likely:
+                self._guess_hottest(memory.cache, np.array(likely[0]))
             self._sweep(memory.cache, memory.staging, pairs, check, admit)
         return kernels.combine(pairs.in_order(), routing.scores, shared, residual)
 
@@ -156,7 +161,13 @@ class SparseExperts:
         self, kernels: Kernels, memory: ExpertMemory, residual: mx.array
     ) -> tuple[mx.array, ...]:
         """What the next layer will probably choose, (1, k), where that is worth a guess."""
-        if self.layer >= len(memory.routers) or not memory.lookahead.looks:
+        return self._next_choice(kernels, memory, residual) if memory.lookahead.looks else ()
+
+    def _next_choice(
+        self, kernels: Kernels, memory: ExpertMemory, residual: mx.array
+    ) -> tuple[mx.array, ...]:
+        """What the next layer's router makes of this hidden state: (T, k), if there is one."""
+        if self.layer >= len(memory.routers):
             return ()
         ahead = memory.routers[self.layer]
         x = kernels.rms_norm(residual, ahead.norm, ahead.eps)
@@ -177,6 +188,13 @@ class SparseExperts:
                 pairs.add_fetch(fetch, cache.slots(self.layer))
                 if needed.size > slots:
                     mx.eval(pairs.outputs)  # the next group takes these slots
+
+    def _guess_hottest(self, cache: ExpertCache, likely: Ids) -> None:
+        """Let the next layer's slots be filled when nothing else is read."""
+        counts = np.bincount(likely.ravel(), minlength=self.expert_count)
+        hottest = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        slots = cache.slot_count(self.layer + 1)
+        cache.guess(self.layer + 1, hottest[:slots].tolist(), slots)
 
     def _sweep(
         self,
@@ -211,9 +229,11 @@ class SparseExperts:
         """The needed experts that go by the slots, and those that go by staging."""
         counts = np.bincount(pairs.asked, minlength=self.expert_count)
         if admit:
-            hottest = np.argsort(-counts, kind="stable")[: cache.slot_count(self.layer)]
+            ahead = cache.guessed(self.layer)  # in their slots, or nearly: never read them twice
+            rank = counts.copy()
+            rank[ahead] += counts.max()
             by_slots = np.zeros(self.expert_count, np.bool_)
-            by_slots[hottest] = True
+            by_slots[np.argsort(-rank, kind="stable")[: cache.slot_count(self.layer)]] = True
         else:
             by_slots = cache.slot_map(self.layer) >= 0
         needed = counts > 0

@@ -1,6 +1,6 @@
 """The forward pass against two independent references, and against itself in other splits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 from engine.errors import Cancelled, ContextFull
 from engine.experts.lookahead import Lookahead
 from engine.experts.policy import Frequency, Recency
+from engine.experts.reader import Batch, ExpertReader, ReadRequest
 from engine.loading import default_kernels, load_model
 from engine.model.hybrid import Model
 from engine.model.kernels import Kernels
@@ -140,6 +141,46 @@ def test_the_answer_is_the_same_for_every_cache(
             threads = 1 + slots % 8
             model = load(path, slots=slots, policy=policy, reader_threads=threads)
             assert greedy(model, ids, 200) == expected, (slots, policy, threads)
+
+
+class Watched:
+    """Stands before a model's reader and notes which layers' experts are guessed."""
+
+    def __init__(self, model: Model) -> None:
+        self.guessed: set[int] = set()
+        self._inner: ExpertReader = model.cache._reader
+        model.cache._reader = self
+
+    def submit(self, requests: Sequence[ReadRequest], *, lookahead: bool = False) -> Batch:
+        self.guessed |= {request.layer for request in requests if lookahead}
+        return self._inner.submit(requests, lookahead=lookahead)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("plain", [False, True], ids=["native", "plain"])
+def test_a_sweep_reads_an_expert_once_and_looks_ahead_in_the_last_chunk(
+    family: Family, plain: bool, tiny_models: TinyModels, load: Load
+) -> None:
+    path, ids, needed = tiny_models.container(family, bits=4), prompt(140), set[tuple[int, int]]()
+
+    def heard(layer: int, asked: np.ndarray) -> None:
+        needed.update((layer, expert) for expert in asked.ravel().tolist())
+
+    model = load(path, slots=9, kernels=kernels(plain), on_route=heard)
+    watched, state, read = Watched(model), model.new_state(), model.container.layout.payload
+    model.forward(ids[:70], state, admit=False)
+    assert watched.guessed == set()
+    assert model.cache.stats.bytes_read == len(needed) * read
+    before, layers = model.cache.stats.bytes_read, model.config.layer_count
+    needed.clear()
+    logits = model.logits(model.forward(ids[70:], state))[-1]
+    assert watched.guessed == set(range(1, layers))
+    assert model.cache.stats.bytes_read - before <= len(needed) * read
+    expected = load(path, slots=16).read(ids, model.new_state())
+    assert mx.abs(logits - expected).max().item() < 1e-4
 
 
 @pytest.mark.parametrize("family", FAMILIES)
