@@ -5,10 +5,11 @@
 An 8-layer cut of the 80B (8 x 256 experts, top-10, routing spread 0.4) twice in one process: with
 64 slots a layer, and with every expert resident, which is the computation alone. Both take the same
 tokens, in turns. Before each token of the first the experts' files leave the page cache, so that
-what it misses comes from the disk; the kernel's own count stands beside ours. What lookahead reads
-for nothing is no part of what was missed. fio reads blocks of one expert in every round, as many in
-flight as our reader has. The bound of a round is the larger of the two alone. Once with the disk as
-it is, and once with its reads held to a slower one's rate.
+what it misses comes from the disk; the kernel's own count stands beside ours. As on a machine whose
+page cache has no room, reads go past it, ours and fio's. What lookahead reads for nothing is no
+part of what was missed. fio reads blocks of one expert in every round, as many in flight as our
+reader has. The bound of a round is the larger of the two alone. Once with the disk as it is, and
+once with its reads held to a slower one's rate.
 """
 
 import argparse
@@ -70,7 +71,9 @@ class Run:
         self.cold = slots < experts
         self.reads = CountedReads()
         heard = self.reads.hear if self.cold else unheard
-        self.model = load_model(path, slots=slots, reader_threads=threads, on_route=heard)
+        self.model = load_model(
+            path, slots=slots, reader_threads=threads, direct_reads=True, on_route=heard
+        )
         self.reads.watch(self.model)
         if not self.cold:
             for layer in range(self.model.config.layer_count):
@@ -100,7 +103,7 @@ def one_round(cold: Run, resident: Run, given: Sequence[int], number: int, threa
     model, layout = cold.model, cold.model.container.layout
     path = model.container.layer_path(number % layout.layer_count)
     evict(path)
-    rate = fio(path, layout.stride, layout.expert_count, threads).bytes_per_s
+    rate = fio(path, layout.stride, layout.expert_count, threads, direct=True).bytes_per_s
     computing_s = 0.0 if number % 2 else resident.take(given)
     before, missed, from_disk = model.cache.stats, cold.reads.needed, bytes_read()
     token_s = cold.take(given)

@@ -1,11 +1,12 @@
 """A long prompt at a quarter of the slots: its rate beside decode, its reads, and its memory.
 
-    python -m tests.bench.bench_sweep [--folder DIR] [--rounds 3] [--rate-mb 0,400]
+    python -m tests.bench.bench_sweep [--folder DIR] [--rounds 3] [--rate-mb 0,400] [--chunk 1024]
 
-The 8-layer cut of `bench_quarter`, 64 of 256 slots a layer, 1,024 tokens in the plan's own chunks,
-then 64 tokens of decode; each round is a fresh process. The experts' files leave the page cache
-before each chunk and before each decoded token. Reads are counted where the model asks for them, by
-chunk and expert, and by the kernel; the peak is the process's own high-water mark.
+The 8-layer cut of `bench_quarter`, 64 of 256 slots a layer, 1,024 tokens, in one chunk unless told
+otherwise, then 64 tokens of decode; each round is a fresh process. The experts' files leave the
+page cache before each chunk and before each decoded token, and reads go past it, as where it has no
+room. They are counted where the model asks for them, by chunk and expert, and by the kernel; the
+peak is the process's own high-water mark.
 """
 
 import argparse
@@ -34,10 +35,17 @@ PROMPT, DECODE = 1024, 64
 Figures = dict[str, Any]
 
 
-def one_round(path: Path) -> Figures:
+def one_round(path: Path, chunk: int) -> Figures:
     """All figures of one prompt and what follows it."""
     experts, given = Shape().experts, tokens(PROMPT + DECODE)
-    model = load_model(path, slots=experts // 4, context_tokens=PROMPT + DECODE, snapshots_bytes=0)
+    model = load_model(
+        path,
+        slots=experts // 4,
+        context_tokens=PROMPT + DECODE,
+        snapshots_bytes=0,
+        direct_reads=True,
+        chunk_tokens=chunk,
+    )
     counted, state, chunks, prompt_s = CountedReads(), model.new_state(), [], 0.0
     counted.watch(model)
     before, steps, ended = bytes_read(), model.prefill(given[:PROMPT], state), False
@@ -75,9 +83,10 @@ def one_round(path: Path) -> Figures:
     }
 
 
-def run(path: Path) -> Figures:
+def run(path: Path, chunk: int) -> Figures:
     """`one_round` in a process of its own, for its memory."""
     command = [sys.executable, "-m", "tests.bench.bench_sweep", "--run", str(path)]
+    command += ["--chunk", str(chunk)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     figures: Figures = json.loads(done.stdout)
     return figures
@@ -109,10 +118,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=default, help="where the model is, or goes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate-mb", type=numbers, default=[0, 400], help="0: the disk as it is")
+    parser.add_argument("--chunk", type=int, default=PROMPT, help="tokens read together")
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
     parsed = parser.parse_args()
     if parsed.run:
-        print(json.dumps(one_round(parsed.run)))
+        print(json.dumps(one_round(parsed.run, parsed.chunk)))
         return
     path = make_container(parsed.folder, Shape())
     for rate in parsed.rate_mb:
@@ -120,7 +130,7 @@ def main() -> None:
         print(f"{name}: {parsed.rounds} rounds, load {os.getloadavg()[0]:.1f}", flush=True)
         try:
             with reads_held(path, rate * 1_000_000) if rate else nullcontext():
-                show([run(path) for _ in range(parsed.rounds)])
+                show([run(path, parsed.chunk) for _ in range(parsed.rounds)])
         except NoController as error:
             print(f"  Not run: {error}")
 

@@ -21,13 +21,19 @@ def fio_installed() -> bool:
     return shutil.which("fio") is not None
 
 
-def fio(path: Path, block: int, count: int, in_flight: int) -> DiskRate:
+def fio(path: Path, block: int, count: int, in_flight: int, *, direct: bool = False) -> DiskRate:
     """The first `count` blocks, each read once at random, by threads that share the file evenly.
 
-    Through the page cache, as we read: evict the file before.
+    Through the page cache, unless `direct`: evict the file before.
     """
     command = ["fio", "--name=t", f"--filename={path}", "--readonly", "--rw=randread", "--thread"]
-    command += [f"--bs={block}", f"--numjobs={in_flight}", "--ioengine=psync", "--invalidate=0"]
+    command += [
+        f"--direct={int(direct)}",
+        f"--bs={block}",
+        f"--numjobs={in_flight}",
+        "--ioengine=psync",
+        "--invalidate=0",
+    ]
     command += [f"--size={count // in_flight * block}", "--group_reporting"]
     command += [f"--offset_increment={count // in_flight * block}", "--output-format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
