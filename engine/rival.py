@@ -60,11 +60,11 @@ def run_rival(
     """Answer each prompt with so many tokens. The first answer of all is thrown away."""
     told(f"loading {checkpoint.name} in {NAME}")
     model = _load(checkpoint)
-    _answer(model, prompts[0][:16], 8)
+    _answer(model, prompts[0][:16], 8, told, f"{NAME}: warming up")
     answers = []
     for number, (prompt, count) in enumerate(zip(prompts, counts, strict=True), 1):
-        told(f"{NAME}: prompt {number} of {len(prompts)}")
-        answers.append(_answer(model, prompt, count))
+        where = f"{NAME}: prompt {number} of {len(prompts)}"
+        answers.append(_answer(model, prompt, count, told, where))
     return Rival(version("mlx-lm"), tuple(answers))
 
 
@@ -81,16 +81,19 @@ def _load(checkpoint: Path) -> Any:
     return model
 
 
-def _answer(model: Any, prompt: Prompt, count: int) -> RivalAnswer:
+def _answer(model: Any, prompt: Prompt, count: int, told: Told, where: str) -> RivalAnswer:
+    """Said token by token: on a CPU one of them can take a second, and a prompt minutes."""
     cache = model.make_cache()
 
     def step(ids: Sequence[int]) -> int:
         return int(mx.argmax(model(mx.array([list(ids)]), cache=cache)[0, -1]))
 
+    told(f"{where}, reading {len(prompt)} tokens")
     started = time.perf_counter()
     token = step(prompt)
     read_s, started = time.perf_counter() - started, time.perf_counter()
-    for _ in range(count):
+    for number in range(count):
+        told(f"{where}, token {number + 1} of {count}")
         token = step([token])
     write_s = time.perf_counter() - started
     return RivalAnswer(len(prompt) / read_s, count / write_s if count else 0.0)

@@ -22,8 +22,8 @@ import engine
 from engine.container.library import built_in_model
 from tests.engine.test_demo import mlx_lm_model
 
-ROUNDS = 7
-PROMPT = [10 + i % 4000 for i in range(256)]
+ROUNDS = 5
+PROMPT = [10 + i % 4000 for i in range(1024)]
 TOKENS = 32
 
 

@@ -11,6 +11,7 @@ from engine.anatomy import dissect, pending
 from engine.benchmark import chill, prompts_for
 from engine.cli import main
 from engine.loading import load_model
+from engine.rival import run_rival
 from tests.engine.conftest import TinyModels
 
 
@@ -46,6 +47,20 @@ def test_everything_is_in_the_record(
     assert [a["prefill_tokens_per_s"] > 0 for a in record["mlx_lm"]["answers"]] == [True] * 3
     assert record["machine"]["cores"] >= 1
     assert record["peak_bytes"] > 0
+
+
+def test_mlx_lm_tells_of_every_prompt_and_token(tiny_models: TinyModels) -> None:
+    said: list[str] = []
+    rival = run_rival(
+        tiny_models.checkpoint("qwen3_next", bits=4), [[1, 2, 3], [4, 5]], [2, 0], said.append
+    )
+    assert len(rival.answers) == 2
+    assert said[-4:] == [
+        "mlx-lm: prompt 1 of 2, reading 3 tokens",
+        "mlx-lm: prompt 1 of 2, token 1 of 2",
+        "mlx-lm: prompt 1 of 2, token 2 of 2",
+        "mlx-lm: prompt 2 of 2, reading 2 tokens",
+    ]
 
 
 def test_the_text_names_every_figure(
