@@ -90,7 +90,8 @@ class SparseExperts:
                 return self._mix_resident(kernels, memory.cache, x, residual, routing)
             return self._mix_token(kernels, memory, x, residual, routing)
         sweeps = memory.staging is not None and x.shape[0] >= SWEEP_TOKENS
-        likely = self._next_choice(kernels, memory, residual) if sweeps and admit else ()
+        guesses = sweeps and admit and memory.lookahead.allowed
+        likely = self._next_choice(kernels, memory, residual) if guesses else ()
         asked = self._read_back(memory, routing.ids, *likely)
         memory.cache.heard(self.layer, asked)
         shared = kernels.shared_mlp(x, self.shared)

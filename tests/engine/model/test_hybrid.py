@@ -181,6 +181,10 @@ def test_a_sweep_reads_an_expert_once_and_looks_ahead_in_the_last_chunk(
     assert model.cache.stats.bytes_read - before <= len(needed) * read
     expected = load(path, slots=16).read(ids, model.new_state())
     assert mx.abs(logits - expected).max().item() < 1e-4
+    watched.guessed.clear()
+    model.lookahead.allowed = False  # as on a machine that is too hot
+    model.read(ids, model.new_state())
+    assert watched.guessed == set()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
