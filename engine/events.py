@@ -11,7 +11,10 @@ FinishReason = Literal["stop", "length", "context", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class PrefillProgress:
-    """`done` of `total` prompt tokens are in the state; `cached` of them were there before."""
+    """`done` of `total` prompt tokens are read; `cached` of them were in the state before.
+
+    Tokens of a chunk that is on its way through the layers count by the share that they have done.
+    """
 
     done: int
     total: int

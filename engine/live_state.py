@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 
 from engine.experts.stats import ExpertStats
-from engine.model.hybrid import Model
+from engine.model.hybrid import Model, Passage
 from engine.model.state import Snapshot
 from engine.prefix_cache import PrefixCache
 from engine.snapshot_folder import prefix_of
@@ -80,18 +80,18 @@ class LiveState:
 
     def read(
         self, ids: Sequence[int], cancelled: Callable[[], bool]
-    ) -> Generator[int, None, mx.array]:
-        """Prefill `ids`, yielding how many are in; the last one's logits (V,)."""
+    ) -> Generator[Passage, None, mx.array]:
+        """Prefill `ids`, yielding how far that is; the last one's logits (V,)."""
         before = len(self._ids)
         steps = self._model.prefill(ids, self._state, cancelled)
         while True:
             try:
-                done = next(steps)
+                step = next(steps)
             except StopIteration as end:
                 logits: mx.array = end.value
                 return logits
-            self._ids += ids[len(self._ids) - before : done]
-            yield done
+            self._ids += ids[len(self._ids) - before : step.kept]
+            yield step
 
     def decode(self, token: int, cancelled: Callable[[], bool]) -> mx.array:
         """Take in one token; its logits (V,)."""

@@ -191,15 +191,17 @@ class _Answer:
         return (yield from self._read(len(self.live.ids), len(ids)))
 
     def _read(self, start: int, end: int) -> Generator[Event, None, mx.array]:
-        steps = self.live.read(self.prompt.ids[start:end], self.cancelled)
+        steps, kept = self.live.read(self.prompt.ids[start:end], self.cancelled), 0
         while True:
             try:
-                done = next(steps)
+                step = next(steps)
             except StopIteration as last:
                 logits: mx.array = last.value
                 return logits
-            self.between()
-            yield PrefillProgress(start + done, len(self.prompt.ids), self.cached)
+            if step.kept > kept:  # never within a chunk: its layers hold slots
+                self.between()
+            kept = step.kept
+            yield PrefillProgress(start + step.passed, len(self.prompt.ids), self.cached)
 
     def _write(self, logits: mx.array) -> Generator[Event, None, FinishReason]:
         model = self.model

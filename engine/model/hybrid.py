@@ -8,7 +8,7 @@ T tokens, D hidden, V vocabulary.
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 import mlx.core as mx
 
@@ -39,6 +39,8 @@ from engine.model.weights import Linear, linear, vector
 
 log = logging.getLogger(__name__)
 
+Step = TypeVar("Step")
+
 LAYERS_AHEAD = 8  # that are built, where none waits, before the device begins with them
 
 
@@ -50,6 +52,14 @@ class Layer:
     mixer: DeltaNet | Attention
     post_norm: mx.array  # (D,)
     experts: SparseExperts
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """How far a prefill is, in tokens."""
+
+    kept: int  # in the state, whatever happens now
+    passed: int  # with the share of the chunk on its way that its layers done are of all
 
 
 class Model:
@@ -95,18 +105,21 @@ class Model:
         state: State,
         cancelled: Callable[[], bool] = lambda: False,
         chunk_tokens: int | None = None,
-    ) -> Generator[int, None, mx.array]:
+    ) -> Generator[Passage, None, mx.array]:
         """Take in `ids` (at least one), chunk by chunk; returns the last token's logits (V,).
 
-        Yields how many of `ids` are in the state. Raises Cancelled (what was yielded is kept),
-        ContextFull, ReadFailed.
+        Yields after every layer of a long chunk, and after every chunk. Raises Cancelled (`kept`
+        stays), ContextFull, ReadFailed.
         """
         hidden, start = mx.zeros((1, self.config.hidden_size)), 0
         while start < len(ids):
             end = min(start + (chunk_tokens or self.chunk_tokens), len(ids))
-            hidden = self.forward(ids[start:end], state, cancelled, admit=end == len(ids))
-            start = end
-            yield end
+            chunk = self._pass(ids[start:end], state, cancelled, admit=end == len(ids))
+            while not isinstance(step := _advanced(chunk), mx.array):
+                if end - start >= SWEEP_TOKENS:
+                    yield Passage(start, start + (end - start) * step // self.config.layer_count)
+            hidden, start = step, end
+            yield Passage(end, end)
         if len(ids) >= SWEEP_TOKENS:  # decode has no use for what such chunks needed
             mx.clear_cache()
             return_freed()
@@ -115,11 +128,9 @@ class Model:
     def read(self, ids: Sequence[int], state: State, chunk_tokens: int | None = None) -> mx.array:
         """Prefill without a word: the last token's logits (V,)."""
         steps = self.prefill(ids, state, chunk_tokens=chunk_tokens)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return cast("mx.array", end.value)
+        while not isinstance(step := _advanced(steps), mx.array):
+            pass
+        return step
 
     def decode(
         self, token: int, state: State, cancelled: Callable[[], bool] = lambda: False
@@ -142,6 +153,15 @@ class Model:
         `admit`: what follows is decode, so that a long chunk leaves its hottest experts in the
         slots.
         """
+        layers = self._pass(ids, state, cancelled, admit=admit)
+        while not isinstance(step := _advanced(layers), mx.array):
+            pass
+        return step
+
+    def _pass(
+        self, ids: Sequence[int], state: State, cancelled: Callable[[], bool], *, admit: bool
+    ) -> Generator[int, None, mx.array]:
+        """`forward`, layer by layer: yields how many are done."""
         self._check_room(state.length + len(ids))
         state.reserve(len(ids))
 
@@ -156,6 +176,7 @@ class Model:
             x = self._run(layer, x, state, deltas, check, admit)
             if layer.experts.layer % LAYERS_AHEAD == LAYERS_AHEAD - 1:
                 mx.async_eval(x)
+            yield layer.experts.layer + 1
         mx.eval(x, [(s.conv, s.delta) for s in deltas])
         state.commit(len(ids), deltas)
         return x
@@ -211,6 +232,14 @@ class Model:
                 f"{length:,} tokens do not fit into this model's context of {limit:,}.",
                 "Shorten the conversation or start a new one.",
             )
+
+
+def _advanced(steps: Generator[Step, None, mx.array]) -> Step | mx.array:
+    """What comes next: a step, or at the end the result."""
+    try:
+        return next(steps)
+    except StopIteration as end:
+        return cast("mx.array", end.value)
 
 
 def _embedding(container: Container, tensors: Mapping[str, mx.array]) -> StoredTable | Linear:

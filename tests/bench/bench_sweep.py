@@ -48,19 +48,17 @@ def one_round(path: Path, chunk: int) -> Figures:
     )
     counted, state, chunks, prompt_s = CountedReads(), model.new_state(), [], 0.0
     counted.watch(model)
-    before, steps, ended = bytes_read(), model.prefill(given[:PROMPT], state), False
-    while not ended:
+    before = bytes_read()
+    for start in range(0, PROMPT, chunk):
         drop_files(model)
         started = time.perf_counter()
-        try:
-            next(steps)
-        except StopIteration as end:
-            mx.eval(end.value)
-            ended = True
+        last = start + chunk >= PROMPT
+        hidden = model.forward(given[start : min(start + chunk, PROMPT)], state, admit=last)
+        if last:
+            mx.eval(model.logits(hidden[-1:]))
         prompt_s += time.perf_counter() - started
-        if counted.reads:
-            chunks.append((len(counted.reads), max(counted.reads.values()), counted.reads.total()))
-            counted.reads.clear()
+        chunks.append((len(counted.reads), max(counted.reads.values()), counted.reads.total()))
+        counted.reads.clear()
     from_disk = bytes_read() - before
     token_s = []
     for token in given[PROMPT:]:

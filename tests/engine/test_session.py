@@ -141,7 +141,7 @@ def test_cancelling_an_answer_keeps_what_was_said(
 def test_cancelling_while_the_prompt_is_read(model: engine.Model, session: ChatSession) -> None:
     long = [user("Tell me a story about a brave mouse. " * 75)]
     cancelled, note = cancel_when(
-        lambda event: isinstance(event, PrefillProgress) and event.done > 0
+        lambda event: isinstance(event, PrefillProgress) and event.done >= USUAL_CHUNK
     )
     events: list[Event] = []
     for event in session.stream(long, GREEDY, cancelled=cancelled):
@@ -152,6 +152,24 @@ def test_cancelling_while_the_prompt_is_read(model: engine.Model, session: ChatS
     assert events[-1].tokens == ()
     resumed = answer(session, long)
     assert resumed.stats.cached_tokens == USUAL_CHUNK
+
+
+def test_a_long_prompt_is_told_layer_by_layer_and_memory_changes_between_chunks(
+    model: engine.Model,
+) -> None:
+    told: list[int] = []
+    at_between: list[int] = []
+    session = ChatSession(model, between=lambda: at_between.append(told[-1]))
+    options = GenerationOptions(temperature=0, max_tokens=1)
+    for event in session.stream([user("Tell me a story about a brave mouse. " * 150)], options):
+        if isinstance(event, PrefillProgress):
+            told.append(event.done)
+    assert told == sorted(told)
+    assert {USUAL_CHUNK // 2, USUAL_CHUNK, 3 * USUAL_CHUNK // 2} <= set(told)
+    # What was told last before memory may change is a whole chunk, or the end of the turn.
+    assert at_between
+    turn_end = told[-1] - 20
+    assert {done for done in at_between if done < turn_end} == {USUAL_CHUNK, 2 * USUAL_CHUNK}
 
 
 def test_leaving_an_answer_midway_frees_the_session(session: ChatSession) -> None:
