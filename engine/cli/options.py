@@ -40,6 +40,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help="reader threads (default: as the disk likes)",
     )
     parser.add_argument(
+        "--direct-reads",
+        action=argparse.BooleanOptionalAction,
+        help="read past the system's page cache (default: on Linux, where that has no room)",
+    )
+    parser.add_argument(
         "--check-reads",
         action="store_true",
         help=f"hold one in {CHECKED_READS} expert reads against its checksum",
@@ -114,7 +119,7 @@ def generation_options(parsed: argparse.Namespace) -> GenerationOptions:
 
 def loading_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """What `add_model` was given, for `load_model`. Raises BadOption."""
-    given: dict[str, Any] = {"slots": parsed.slots}
+    given: dict[str, Any] = {"slots": parsed.slots, "direct_reads": parsed.direct_reads}
     if parsed.check_reads:
         given["check_reads"] = CHECKED_READS
     if parsed.memory is not None:

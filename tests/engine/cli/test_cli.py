@@ -112,6 +112,24 @@ def test_faults_are_one_line_with_a_remedy_and_a_code(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [([], None), (["--direct-reads"], True), (["--no-direct-reads"], False)],
+)
+def test_whether_reads_go_past_the_page_cache_is_the_users_choice(
+    arguments: list[str], expected: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def load(path: Path, **how: object) -> None:
+        asked.append(how["direct_reads"])
+        raise BadOption("Enough.", "Look at what was asked.")
+
+    monkeypatch.setattr("engine.cli.streaming.load_model", load)
+    assert main(["generate", "demo", "--prompt", "hi", *arguments]) == 2
+    assert asked == [expected]
+
+
 def test_repack_verify_and_info_fit_together(
     tiny_models: TinyModels, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
