@@ -57,8 +57,8 @@ class Serving:
             return
         self._limit = settings.queue_limit
         self.offer(self._model)
+        self._send(wire.Serving(self._http.url))  # it listens; what it says of itself comes after
         self._http.start()
-        self._send(wire.Serving(self._http.url))
 
     def stop(self) -> None:
         """Serve no more."""

@@ -16,6 +16,7 @@ import pytest
 import engine.server.extra
 from engine import protocol as wire
 from engine.server.served import ServedModel
+from engine.server.server import HttpSide
 from engine.server.settings import ServerSettings
 from engine.serving import Serving
 from tests.engine.peer import LIMIT_S, Peer, ask
@@ -304,18 +305,17 @@ def test_when_http_ends_by_itself_it_is_said(monkeypatch: pytest.MonkeyPatch) ->
     async def fail(*_: Any, **__: Any) -> None:
         raise OSError("no more descriptors")
 
+    def start_and_end(http: HttpSide) -> None:
+        start(http)
+        http.join(LIMIT_S)
+
+    start = HttpSide.start
+    monkeypatch.setattr(HttpSide, "start", start_and_end)  # it fails at once
     monkeypatch.setattr("uvicorn.Server.startup", fail)
     told: list[wire.Event] = []
-    ended = threading.Event()
-
-    def hear(event: wire.Event) -> None:
-        told.append(event)
-        if isinstance(event, wire.NotServing):
-            ended.set()
-
-    serving = Serving(hear, lambda: None)
+    serving = Serving(told.append, lambda: None)
     serving.start(ANY_PORT)
-    assert ended.wait(LIMIT_S)
+    assert isinstance(told[0], wire.Serving)
     assert "by itself" in told[-1].message  # type: ignore[union-attr]
     serving.stop()
     assert told[-1] == wire.NotServing()
