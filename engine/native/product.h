@@ -1,5 +1,7 @@
 /* y = x W^T. An output has one order of summation for one row of x and one for many, whatever its
    neighbours are. Included through kernels.h. */
+#include "chunks.h"
+
 #include "weights.h"
 
 #include "many_rows.h"
@@ -21,7 +23,16 @@
 
 TARGET static void row(const Matrix *w, int index, float *out, float *scratch)
 {
-    FOR_KIND(w, widened_row, index, out, scratch)
+    FOR_KIND(w, widened_rows, index, 1, out, scratch)
+}
+
+/* The rows [first, last) of W, widened: four at a time, as scratch has room for their scales. */
+TARGET static void widen_rows(const Matrix *w, int first, int last, float *out, float *scratch)
+{
+    for (; first < last; first += TILE_W, out += TILE_W * widened_stride(w->in)) {
+        const int n = least(TILE_W, last - first);
+        FOR_KIND(w, widened_rows, first, n, out, scratch)
+    }
 }
 
 TARGET static void product(const Matrix *w, int first, int last, const float *const *x,
@@ -31,8 +42,13 @@ TARGET static void product(const Matrix *w, int first, int last, const float *co
         FOR_KIND(w, one_row, first, last, x[0], y[0], scratch)
         return;
     }
-    const int n = last - first, stride = tile_stride(w->in);
-    for (int r = 0; r < n; r++)
-        row(w, first + r, scratch + r * stride, scratch + n * stride);
-    many_rows(scratch, w->in, first, last, x, y, rows);
+    const int together = least(tile_rows(w, rows), last - first);
+    float *scales = scratch + together * widened_stride(w->in);
+    for (int end; first < last; first = end) {
+        end = least(first + together, last);
+        widen_rows(w, first, end, scratch, scales);
+        if (w->bits && end < last)
+            fetch_first(w, end); /* meanwhile */
+        many_rows(scratch, w->in, first, end, x, y, rows);
+    }
 }

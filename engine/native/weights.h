@@ -59,24 +59,31 @@ INLINE void widen_scales(const Matrix *w, int row, int n, float *out)
     widen_all(w->biases, at, n * groups, w->type, out + n * groups);
 }
 
-/* A row as float32. */
-INLINE void dequantize_row(const Matrix *w, int bits, int row, float *out, float *scales)
+/* n rows as float32. */
+INLINE void dequantize_rows(const Matrix *w, int bits, int first, int n, float *out, float *scales)
 {
     const int groups = w->in / w->group, units = w->group / UNIT;
-    const uint8_t *at = row_at(w, row);
-    widen_scales(w, row, 1, scales);
-    for (int unit = 0; unit < groups * units; unit++, at += 4 * bits) {
-        const float scale = scales[unit / units], bias = scales[groups + unit / units];
+    widen_scales(w, first, n, scales);
+    for (int r = 0; r < n; r++) {
+        const uint8_t *at = row_at(w, first + r);
+        float *to = out + r * widened_stride(w->in);
+        for (int group = r * groups; group < (r + 1) * groups; group++) {
+            const float scale = scales[group], bias = scales[n * groups + group];
+            for (int unit = 0; unit < units; unit++, at += 4 * bits, to += UNIT)
 #pragma GCC unroll 4
-        for (int part = 0; part < UNIT / LANES; part++)
-            store(out + unit * UNIT + part * LANES, codes(at, bits, part) * scale + bias);
+                for (int part = 0; part < UNIT / LANES; part++)
+                    store(to + part * LANES, codes(at, bits, part) * scale + bias);
+        }
     }
 }
 
-INLINE void widened_row(const Matrix *w, int bits, int type, int row, float *out, float *scratch)
+/* n <= 4 rows, widened_stride() apart; scratch: 2 * n * groups floats. */
+INLINE void widened_rows(const Matrix *w, int bits, int type, int first, int n, float *out,
+                         float *scratch)
 {
     if (bits)
-        dequantize_row(w, bits, row, out, scratch);
-    else
-        widen_all(w->weight, (size_t)row * (size_t)w->in, w->in, type, out);
+        dequantize_rows(w, bits, first, n, out, scratch);
+    for (int r = 0; !bits && r < n; r++)
+        widen_all(w->weight, (size_t)(first + r) * (size_t)w->in, w->in, type,
+                  out + r * widened_stride(w->in));
 }
