@@ -82,7 +82,8 @@ def load_model(
     tensors = load_dense(container, container.stored)
     progress("slots", 0.0)
     direct = no_room_to_cache(plan, container.layout) if direct_reads is None else direct_reads
-    reader = default_reader(reader_threads or threads_for(container), direct=direct)
+    threads = reader_threads or threads_for(container, direct=direct)
+    reader = default_reader(threads, direct=direct)
     if check_reads:
         reader = CheckedReader(reader, known_sums(container), check_reads)
     cache = ExpertCache(container, plan.slots_per_layer, reader, policy)

@@ -2,7 +2,8 @@
 
 Two buffers of G slots take turns: one group is read while the group before it computes. The slots
 that decode uses are not touched. Experts that already lie in those need no staging: the sweep can
-pin them there (`ExpertCache.begin`) and compute from them.
+pin them there (`ExpertCache.begin`) and compute from them. A buffer that a layer has no more use
+for is filled for the layer after it, whose tokens are still to be mixed and routed.
 """
 
 from collections.abc import Sequence
@@ -12,11 +13,17 @@ from engine.experts.reader import Batch, ExpertReader
 from engine.experts.slots import LayerSlots
 from engine.experts.stats import Tally
 
+BUFFERS = 2
+Place = tuple[int, tuple[int, ...]]  # a layer and experts
+
 
 class StagedGroup:
     """Up to G experts of one layer on their way: the i-th goes to slot i of `slots`."""
 
-    def __init__(self, slots: LayerSlots, batch: Batch, blob_bytes: int, tally: Tally) -> None:
+    def __init__(
+        self, place: Place, slots: LayerSlots, batch: Batch, blob_bytes: int, tally: Tally
+    ) -> None:
+        self.layer, self.experts = place
         self.slots = slots
         self._batch = batch
         self._blob_bytes = blob_bytes
@@ -47,8 +54,9 @@ class Staging:
         self._files = files
         self._reader = reader
         self._tally = tally
-        self._buffers = [empty_slots(files, group_size) for _ in range(2)]
-        self._groups: list[StagedGroup | None] = [None, None]
+        self._buffers = [empty_slots(files, group_size) for _ in range(BUFFERS)]
+        self._groups: list[StagedGroup | None] = [None] * BUFFERS
+        self._ahead: list[StagedGroup] = []
         self._turn = 0
 
     def load(self, layer: int, experts: Sequence[int]) -> StagedGroup:
@@ -59,14 +67,27 @@ class Staging:
         if len(experts) > self.group_size:
             raise ValueError(f"{len(experts)} experts in a group of {self.group_size}")
         turn = self._turn
-        self._turn = 1 - turn
+        self._turn = (turn + 1) % BUFFERS
         earlier = self._groups[turn]
         if earlier is not None:
             earlier.abandon()  # done long ago, but for a sweep that was given up
         slots = self._buffers[turn]
         requests = [read_request(self._files, layer, e, slots, i) for i, e in enumerate(experts)]
+        batch = self._reader.submit(requests)
         group = StagedGroup(
-            slots, self._reader.submit(requests), self._files.layout.payload, self._tally
+            (layer, tuple(experts)), slots, batch, self._files.layout.payload, self._tally
         )
         self._groups[turn] = group
         return group
+
+    def load_ahead(self, layer: int, experts: Sequence[int]) -> None:
+        """`load` for a layer that has not asked yet: it will find the group by `take_ahead`."""
+        self._ahead.append(self.load(layer, experts))
+
+    def take_ahead(self, layer: int) -> list[StagedGroup]:
+        """What was loaded ahead for this layer, to be waited for before anything is loaded.
+
+        What was loaded for another is forgotten: its sweep was given up.
+        """
+        groups, self._ahead = self._ahead, []
+        return [group for group in groups if group.layer == layer]

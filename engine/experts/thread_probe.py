@@ -2,6 +2,7 @@
 
 Four saturate most disks; the fastest take eight, and the slowest lose by them. So eight have to
 win clearly. Reads are of experts, at random, past the system's cache: what is measured is the disk.
+Reads that go past it anyway are measured as they will be made: without copies, fewer threads do.
 """
 
 import mmap
@@ -15,7 +16,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Protocol
 
-from engine.container.files import opened, without_page_cache, without_readahead
+from engine.container.files import PAGE_BYTES, opened, without_page_cache, without_readahead
 from engine.container.layout import ExpertLayout
 from engine.errors import MartletError
 
@@ -26,7 +27,7 @@ ROUNDS = 2
 PLACES = 512  # for a spell: more than any disk reads in it
 LEAST_BYTES = 1_000_000_000  # of all experts: smaller models are read once and stay in memory
 
-_chosen: dict[int, int] = {}  # threads by device number
+_chosen: dict[tuple[int, bool], int] = {}  # threads by device number, and for direct reads
 
 
 class Files(Protocol):
@@ -38,30 +39,30 @@ class Files(Protocol):
     def layer_path(self, layer: int) -> Path: ...
 
 
-def threads_for(files: Files) -> int:
+def threads_for(files: Files, *, direct: bool = False) -> int:
     """Reader threads for the volume that the experts lie on. A disk that fails gets the fewest."""
     layout = files.layout
     if layout.layer_count * layout.layer_bytes < LEAST_BYTES:
         return FEW
     try:
-        device = files.layer_path(0).stat().st_dev
-        if device not in _chosen:
-            _chosen[device] = _measured(files)
+        volume = files.layer_path(0).stat().st_dev, direct
+        if volume not in _chosen:
+            _chosen[volume] = _measured(files, direct)
     except (MartletError, OSError):
         return FEW
-    return _chosen[device]
+    return _chosen[volume]
 
 
-def read_uncached(path: Path, offset: int, size: int) -> int:
+def read_uncached(path: Path, offset: int, size: int, *, direct: bool = False) -> int:
     """Bytes read, from the disk as far as the system lets us say so.
 
     Into memory that is gone afterwards: the C library would keep a blob for every thread.
     """
     with opened(path) as descriptor, mmap.mmap(-1, size) as room:
         without_readahead(descriptor)
-        if sys.platform == "darwin":
-            without_page_cache(descriptor)
-        else:
+        pages = not (offset % PAGE_BYTES or size % PAGE_BYTES)
+        able = sys.platform == "darwin" or (direct and pages)
+        if not (able and without_page_cache(descriptor)) and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_DONTNEED)
         return os.preadv(descriptor, [room], offset)
 
@@ -75,17 +76,17 @@ def places(files: Files) -> Iterator[tuple[Path, int]]:
         yield files.layer_path(layer), expert * layout.stride
 
 
-def _measured(files: Files) -> int:
+def _measured(files: Files, direct: bool) -> int:
     """The rates of both, in turns; the best of each counts."""
     ahead = cycle(places(files))
     best = dict.fromkeys((FEW, MANY), 0.0)
     for _ in range(ROUNDS):
         for count in best:
-            best[count] = max(best[count], _rate(ahead, files.layout.stride, count))
+            best[count] = max(best[count], _rate(ahead, files.layout.stride, count, direct))
     return MANY if best[MANY] > GAIN * best[FEW] else FEW
 
 
-def _rate(ahead: Iterator[tuple[Path, int]], size: int, threads: int) -> float:
+def _rate(ahead: Iterator[tuple[Path, int]], size: int, threads: int, direct: bool) -> float:
     """Bytes a second, until the spell is over; every place is read once."""
     lines = [list(islice(ahead, PLACES // threads)) for _ in range(threads)]
     started = time.perf_counter()
@@ -96,7 +97,7 @@ def _rate(ahead: Iterator[tuple[Path, int]], size: int, threads: int) -> float:
         for path, offset in line:
             if time.perf_counter() > deadline:
                 break
-            read += read_uncached(path, offset, size)
+            read += read_uncached(path, offset, size, direct=direct)
         return read
 
     with ThreadPoolExecutor(threads) as pool:

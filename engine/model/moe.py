@@ -4,14 +4,16 @@ The product of a (token, expert) pair depends on nothing but the pair, and a tok
 summed in the router's order: so the output is the same whatever lay in the slots. A long chunk is a
 sweep: every expert that any of its tokens needs is read once, the decode slots are left alone until
 the prompt's last chunk puts the hottest there. While a layer mixes its tokens, the disk would have
-nothing to do: in that last chunk it reads what the layer before took for the hottest.
+nothing to do: it reads what the layer before foresaw, into the staging buffers that are free, and
+in that last chunk the hottest into their slots.
 
 A token's layer waits once, for the router's choice, which says what to read. Where all experts of
 the layer lie in their slots there is nothing to read, and nothing is waited for.
 Letters as in `engine.model.kernels`.
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import mlx.core as mx
@@ -22,7 +24,7 @@ from engine.config import ModelConfig
 from engine.experts.cache import ExpertCache, Fetch
 from engine.experts.lookahead import Lookahead
 from engine.experts.slots import LayerSlots
-from engine.experts.staging import Staging
+from engine.experts.staging import BUFFERS, StagedGroup, Staging
 from engine.model.kernels import Kernels, Routing, SharedExpert
 from engine.model.token_experts import fuses, mix_resident, mix_token, places
 from engine.model.weights import Linear, linear
@@ -32,6 +34,7 @@ Positions = NDArray[np.intp]
 OnRoute = Callable[[int, Ids], None]  # hears a layer and its choice (T, k)
 
 SWEEP_TOKENS = 64  # from here on a chunk asks for most experts, and staging pays
+SURE = 4  # tokens of a chunk that will probably ask for an expert: one of them does
 FILLED = 2  # experts that a token brings along, into a layer with room for all
 
 
@@ -90,7 +93,7 @@ class SparseExperts:
                 return self._mix_resident(kernels, memory.cache, x, residual, routing)
             return self._mix_token(kernels, memory, x, residual, routing)
         sweeps = memory.staging is not None and x.shape[0] >= SWEEP_TOKENS
-        guesses = sweeps and admit and memory.lookahead.allowed
+        guesses = sweeps and memory.lookahead.allowed
         likely = self._next_choice(kernels, memory, residual) if guesses else ()
         asked = self._read_back(memory, routing.ids, *likely)
         memory.cache.heard(self.layer, asked)
@@ -99,9 +102,8 @@ class SparseExperts:
         if memory.staging is None or not sweeps:
             self._through_slots(memory.cache, pairs, shared, check)
         else:
-            if likely:
-                self._guess_hottest(memory.cache, np.array(likely[0]))
-            self._sweep(memory.cache, memory.staging, pairs, check, admit)
+            foreseen = np.array(likely[0]) if likely else None
+            self._sweep(memory.cache, memory.staging, pairs, check, admit, foreseen)
         return kernels.combine(pairs.in_order(), routing.scores, shared, residual)
 
     def _read_back(self, memory: ExpertMemory, ids: mx.array, *others: mx.array) -> Ids:
@@ -190,13 +192,6 @@ class SparseExperts:
                 if needed.size > slots:
                     mx.eval(pairs.outputs)  # the next group takes these slots
 
-    def _guess_hottest(self, cache: ExpertCache, likely: Ids) -> None:
-        """Let the next layer's slots be filled when nothing else is read."""
-        counts = np.bincount(likely.ravel(), minlength=self.expert_count)
-        hottest = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-        slots = cache.slot_count(self.layer + 1)
-        cache.guess(self.layer + 1, hottest[:slots].tolist(), slots)
-
     def _sweep(
         self,
         cache: ExpertCache,
@@ -204,35 +199,67 @@ class SparseExperts:
         pairs: "PairProducts",
         check: Callable[[], None],
         admit: bool,
+        likely: Ids | None,
     ) -> None:
         """Read each expert once: some into slots or from them, the others through staging.
 
-        While one group computes, the next is read.
+        While one group computes, the next is read; after the last, what the next layer needs.
         """
-        in_slots, staged = self._split(cache, pairs, admit)
-        size = staging.group_size
-        groups = [staged[start : start + size] for start in range(0, staged.size, size)]
+        coming = deque(staging.take_ahead(self.layer))
+        in_slots, staged = self._split(cache, pairs, admit, coming)
+        groups = deque(_groups(staged.tolist(), staging.group_size))
+        ahead = self._ahead(cache, staging, likely, admit)
+
+        def load_next() -> None:
+            if groups:
+                coming.append(staging.load(self.layer, groups.popleft()))
+            elif ahead:
+                staging.load_ahead(self.layer + 1, ahead.popleft())
+
+        def compute_next() -> None:
+            check()
+            pairs.add_group(coming.popleft())
+            load_next()
+
         with cache.begin(self.layer, in_slots) as fetch:
-            coming = staging.load(self.layer, groups[0].tolist()) if groups else None
+            for _ in range(len(coming)):  # first what is there: the disk needs the buffers
+                compute_next()
+            while groups and len(coming) < BUFFERS:
+                load_next()
             pairs.add_fetch(fetch, cache.slots(self.layer))
             mx.eval(pairs.outputs)
-        for i, group in enumerate(groups):
-            check()
-            assert coming is not None, "a group is on its way"
-            current = coming
-            if i + 1 < len(groups):
-                coming = staging.load(self.layer, groups[i + 1].tolist())
-            current.wait()
-            pairs.add(current.slots, group, np.arange(group.size, dtype=np.uint32))
-            mx.eval(pairs.outputs)
+        while coming:
+            compute_next()
 
-    def _split(self, cache: ExpertCache, pairs: "PairProducts", admit: bool) -> tuple[Ids, Ids]:
-        """The needed experts that go by the slots, and those that go by staging."""
-        counts = np.bincount(pairs.asked, minlength=self.expert_count)
+    def _ahead(
+        self, cache: ExpertCache, staging: Staging, likely: Ids | None, admit: bool
+    ) -> deque[list[int]]:
+        """Groups that the next layer will surely ask for, the most wanted first.
+
+        Where it will `admit`, its slots are to be filled first, when nothing else is read.
+        """
+        if likely is None:
+            return deque()
+        layer = self.layer + 1
+        counts = np.bincount(likely.ravel(), minlength=self.expert_count)
+        wanted = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts >= SURE)]
         if admit:
-            ahead = cache.guessed(self.layer)  # in their slots, or nearly: never read them twice
+            slots = cache.slot_count(layer)
+            cache.guess(layer, wanted[:slots].tolist(), slots)
+        absent = wanted[cache.slot_map(layer)[wanted] < 0]
+        return deque(_groups(absent.tolist(), staging.group_size)[:BUFFERS])
+
+    def _split(
+        self, cache: ExpertCache, pairs: "PairProducts", admit: bool, coming: Iterable[StagedGroup]
+    ) -> tuple[Ids, Ids]:
+        """The needed experts that go by the slots, and by staging, beside those `coming`."""
+        counts = np.bincount(pairs.asked, minlength=self.expert_count)
+        for group in coming:
+            counts[list(group.experts)] = 0
+        if admit:
+            guessed = cache.guessed(self.layer)  # in their slots, or nearly: never read them twice
             rank = counts.copy()
-            rank[ahead] += counts.max()
+            rank[guessed] += counts.max()
             by_slots = np.zeros(self.expert_count, np.bool_)
             by_slots[np.argsort(-rank, kind="stable")[: cache.slot_count(self.layer)]] = True
         else:
@@ -242,6 +269,10 @@ class SparseExperts:
             np.flatnonzero(needed & by_slots).astype(np.uint32),
             np.flatnonzero(needed & ~by_slots).astype(np.uint32),
         )
+
+
+def _groups(experts: list[int], size: int) -> list[list[int]]:
+    return [experts[start : start + size] for start in range(0, len(experts), size)]
 
 
 def unheard(layer: int, asked: Ids) -> None:
@@ -276,6 +307,13 @@ class PairProducts:
             fetch.wait()
             self.add(slots, fetch.experts[~hits], fetch.slot_ids[~hits])
 
+    def add_group(self, group: StagedGroup) -> None:
+        """Compute the pairs of a staged group when it is read. Its slots are free afterwards."""
+        group.wait()
+        experts = np.array(group.experts, np.uint32)
+        self.add(group.slots, experts, np.arange(experts.size, dtype=np.uint32))
+        mx.eval(self.outputs)
+
     def add(self, slots: LayerSlots, experts: Ids, slot_ids: Ids) -> None:
         """Start the products of all pairs that ask for `experts`, which lie in `slot_ids`."""
         if not experts.size:
@@ -284,6 +322,8 @@ class PairProducts:
         wanted = self.slot_of[self.asked]  # (T·k,): -1 where not in this call
         self.slot_of[experts] = -1
         positions = np.flatnonzero(wanted >= 0)
+        if not positions.size:  # read ahead, and not asked for after all
+            return
         if self.placing:
             pairs = (wanted[positions], positions // self.top_k, positions)
             given = (part.astype(np.uint32) for part in pairs)

@@ -125,7 +125,7 @@ def one_round(cold: Run, resident: Run, given: Sequence[int], number: int, threa
 def measure(path: Path, rounds: int) -> list[Round]:
     """All rounds with fresh models."""
     container = open_container(path)
-    experts, threads = container.config.expert_count, threads_for(container)
+    experts, threads = container.config.expert_count, threads_for(container, direct=True)
     resident, cold = (Run(container, slots, threads) for slots in (experts, experts // 4))
     given = tokens(PROMPT + SETTLING + rounds * TOKENS)
     for run in (resident, cold):

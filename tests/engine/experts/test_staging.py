@@ -58,6 +58,31 @@ def test_a_sweep_given_up_does_not_disturb_the_next(files: Handmade, cache: Expe
     assert contents(group, 2) == [files.blob(1, e) for e in (3, 4)]
 
 
+def test_what_was_loaded_ahead_is_found_by_its_layer(files: Handmade, cache: ExpertCache) -> None:
+    staging = cache.staging(2)
+    staging.load_ahead(1, [7, 8])
+    staging.load_ahead(1, [9])
+    first, second = staging.take_ahead(1)
+    assert (first.experts, second.experts) == ((7, 8), (9,))
+    first.wait()
+    second.wait()
+    assert contents(first, 2) == [files.blob(1, e) for e in (7, 8)]
+    assert contents(second, 1) == [files.blob(1, 9)]
+    assert staging.take_ahead(1) == []
+
+
+def test_what_was_loaded_ahead_for_a_sweep_given_up_is_forgotten(
+    files: Handmade, cache: ExpertCache
+) -> None:
+    staging = cache.staging(2)
+    staging.load_ahead(1, [7, 8])
+    assert staging.take_ahead(0) == []
+    assert staging.take_ahead(1) == []
+    group = staging.load(0, [1])
+    group.wait()
+    assert contents(group, 1) == [files.blob(0, 1)]
+
+
 def test_a_failed_read_is_told(files: Handmade, cache: ExpertCache) -> None:
     with files.layer_path(0).open("r+b") as file:
         file.truncate(files.layout.stride)

@@ -22,7 +22,7 @@ def fix_rates(monkeypatch: pytest.MonkeyPatch, few: float, many: float) -> list[
     """Let the disk be that fast; the thread counts that are tried."""
     tried: list[int] = []
 
-    def rate(ahead: object, size: int, threads: int) -> float:
+    def rate(ahead: object, size: int, threads: int, direct: bool) -> float:
         tried.append(threads)
         return few if threads == FEW else many
 
@@ -47,6 +47,23 @@ def test_a_volume_is_measured_once(files: Handmade, monkeypatch: pytest.MonkeyPa
     assert len(tried) == 2 * thread_probe.ROUNDS
 
 
+def test_direct_reads_are_measured_for_themselves(
+    files: Handmade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rate(ahead: object, size: int, threads: int, direct: bool) -> float:
+        return 1 if direct else threads
+
+    monkeypatch.setattr(thread_probe, "_rate", rate)
+    chosen = [threads_for(files, direct=direct) for direct in (False, True, False)]
+    assert chosen == [MANY, FEW, MANY]
+
+
+@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize(("offset", "size"), [(8192, 4096), (8192, 100), (5, 8192)])
+def test_what_is_measured_is_read(files: Handmade, direct: bool, offset: int, size: int) -> None:
+    assert read_uncached(files.layer_path(0), offset, size, direct=direct) == size
+
+
 def test_small_models_and_failing_disks_are_not_waited_for(
     files: Handmade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,9 +81,9 @@ def test_a_real_measurement_reads_and_ends(
 ) -> None:
     read: list[tuple[Path, int]] = []
 
-    def noted(path: Path, offset: int, size: int) -> int:
+    def noted(path: Path, offset: int, size: int, *, direct: bool) -> int:
         read.append((path, offset))
-        return read_uncached(path, offset, size)
+        return read_uncached(path, offset, size, direct=direct)
 
     monkeypatch.setattr(thread_probe, "read_uncached", noted)
     assert threads_for(files) in (FEW, MANY)

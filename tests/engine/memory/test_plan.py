@@ -193,4 +193,4 @@ def test_a_tight_budget_stages_smaller_groups(container: Container) -> None:
     assert least.staged_experts == LEAST_STAGED
     assert least.staging_bytes == 2 * LEAST_STAGED * slot_bytes(container.layout)
     assert plan(container, memory_bytes=GB).staged_experts in (0, STAGED_EXPERTS)
-    assert plan(container, slots=8).staged_experts == STAGED_EXPERTS
+    assert plan(container, slots=8).staged_experts == min(STAGED_EXPERTS, 16)  # all there are

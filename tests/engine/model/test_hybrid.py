@@ -234,6 +234,22 @@ def test_a_cancelled_chunk_leaves_no_trace(
         assert mx.abs(model.read(ids[20:], state) - expected).max().item() < 1e-4
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_sweep_that_was_given_up_leaves_no_trace(
+    family: Family, tiny_models: TinyModels, load: Load
+) -> None:
+    model = load(tiny_models.container(family, bits=4), slots=5)
+    model.memory = replace(model.memory, staging=model.cache.staging(2))  # many groups
+    ids, other = prompt(150), prompt(90, seed=8)
+    expected = load(model.container.path, slots=16).read(ids, model.new_state())
+    for groups in range(1, 26, 2):
+        calls = iter(range(1000))
+        with pytest.raises(Cancelled):
+            model.forward(other, model.new_state(), lambda: next(calls) >= groups)  # noqa: B023
+        logits = model.read(ids, model.new_state(), chunk_tokens=80)
+        assert mx.abs(logits - expected).max().item() < 1e-4
+
+
 def test_what_the_context_cannot_hold_is_refused(tiny_models: TinyModels, load: Load) -> None:
     model = load(tiny_models.container("qwen3_next", bits=4, max_position_embeddings=32))
     state = model.new_state()
