@@ -18,6 +18,9 @@ from engine.memory.plan import (
 )
 
 
+_PLENTY = 1 << 50  # with so much, every expert has a slot and every comfort its whole size
+
+
 def forecast(command: wire.Plan) -> wire.Planned:
     """The plan that a load of the same would make, or why it would be refused.
 
@@ -35,7 +38,7 @@ def forecast(command: wire.Plan) -> wire.Planned:
         told,
         ledger=_ledger(least, container),
         least_bytes=least.total_bytes,
-        most_bytes=_plan(container, slots=container.layout.expert_count).total_bytes,
+        most_bytes=_plan(container, memory_bytes=_PLENTY).total_bytes,
     )
     try:
         plan = _plan(container, memory_bytes=command.memory_bytes, given_back=given_back)
