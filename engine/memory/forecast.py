@@ -17,7 +17,6 @@ from engine.memory.plan import (
     room_bytes,
 )
 
-
 _PLENTY = 1 << 50  # with so much, every expert has a slot and every comfort its whole size
 
 
