@@ -65,6 +65,7 @@ class DownloadController(QObject):
         self._folder = folder
         self._command = command
         self._downloads: dict[str, Download] = {}
+        self._entered: set[str] = set()  # in this life, whatever became of them
         self._processes: dict[str, InstallProcess] = {}
         self._removals: dict[str, Task] = {}
         self._watch = RoomWatch(self)
@@ -157,7 +158,7 @@ class DownloadController(QObject):
 
     def _take_up(self, kept: tuple[Download, ...]) -> None:
         """What an earlier life left, before what was asked for since."""
-        kept = tuple(d for d in kept if d.id not in self._downloads)  # it may be asked for already
+        kept = tuple(d for d in kept if d.id not in self._entered)  # or over by now
         self._downloads = {d.id: d for d in kept} | self._downloads
         self._watch.expect(d.id for d in kept)
         for download in kept:
@@ -168,6 +169,7 @@ class DownloadController(QObject):
 
     def _enter(self, download: Download) -> None:
         self._downloads[download.id] = download
+        self._entered.add(download.id)
         self._write(partial(download_rows.keep, download=download))
         self._start_next()
         self._tell()

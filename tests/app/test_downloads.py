@@ -197,6 +197,19 @@ def test_cancel_one_of_two(live: Live, wait_for: WaitFor) -> None:
     assert took < CANCEL_WITHIN_S
 
 
+def test_what_an_earlier_life_left_is_read_late_and_brings_nothing_back(
+    live: Live, wait_for: WaitFor
+) -> None:
+    life = live({"a/A": [[BEGUN, MOVED, "deaf"]]})
+    life.downloads.add("a/A", "A")
+    row = life.one("a/A")
+    life.downloads.cancel(row.id)
+    wait_for(lambda: life.cancelled.told)
+    life.downloads._take_up((row,))
+    assert life.downloads.downloads == ()
+    assert life.processes() == []
+
+
 def test_cancel_at_the_very_start(live: Live, wait_for: WaitFor) -> None:
     life = live({"a/A": [[BEGUN, MOVED, "deaf"]]})
     life.downloads.add("a/A", "A")
